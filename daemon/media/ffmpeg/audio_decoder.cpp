@@ -127,12 +127,13 @@ std::optional<flac::Stream> flac_stream_of(const AudioIndex& index) {
 }  // namespace
 
 AudioDecoder::AudioDecoder(const media::DecodeLimits& limits, bool only_libavcodec)
-    : limits_(limits), only_libavcodec_(only_libavcodec), pool_(std::make_unique<DecoderPool>()) {}
+    : limits_(limits), only_libavcodec_(only_libavcodec), decoders_(std::make_unique<DecoderPool>()) {}
 AudioDecoder::~AudioDecoder() = default;
 
 void AudioDecoder::shrink(size_t bytes_max) {
-  pool_->shrink(bytes_max);
+  decoders_->shrink(bytes_max);
   flac_.shrink(bytes_max);
+  padded_.shrink(bytes_max);
 }
 
 // Where samples go.
@@ -145,8 +146,8 @@ struct AudioDecoder::Target {
 // One call of decode() or decode_mean().
 class AudioDecoder::Run {
  public:
-  Run(AudioDecoder& decoder, const AudioIndex& index, const ByteParts& file, OpenedDecoder& opened)
-      : decoder_(decoder), index_(index), file_(file), opened_(opened), budget_(decoder.limits_) {
+  Run(AudioDecoder& decoder, const AudioIndex& index, const ByteParts& file)
+      : decoder_(decoder), index_(index), file_(file), budget_(decoder.limits_) {
     if (!decoder.only_libavcodec_) flac_ = flac_stream_of(index);
   }
 
@@ -159,7 +160,8 @@ class AudioDecoder::Run {
     for (size_t i = start; i < index_.packets.size() && next_ < end_; ++i)
       if (const Status sent = send(i); !sent) return sent;
     if (next_ == end_) return Done{};
-    const int fault = lib::avcodec_send_packet(opened_.context.get(), nullptr);
+    if (opened_ == nullptr) return damaged();
+    const int fault = opened_->finish();
     if (fault < 0 && fault != AVERROR_EOF) return refusal(fault);
     if (const Status received = receive(index_.packets.size()); !received) return received;
     return next_ == end_ ? Status(Done{}) : Status(damaged());
@@ -171,15 +173,10 @@ class AudioDecoder::Run {
     const AudioPacket& packet = index_.packets[number];
     const std::span<const uint8_t> data = index_.data_of(packet, file_);
     if (data.empty()) return lacking();
-    AVPacket& sent = *opened_.packet;
-    hold_data(data, opened_.padded, sent);
-    sent.flags = AV_PKT_FLAG_KEY;
-    sent.pts = static_cast<int64_t>(number);  // the decoder's times are the numbers of the packets
-    sent.dts = AV_NOPTS_VALUE;
     ++decoder_.packets_sent_;
-    if (const std::optional<Status> taken = take_own(number)) return *taken;
-    const int fault = lib::avcodec_send_packet(opened_.context.get(), &sent);
-    sent.data = nullptr, sent.size = 0;
+    if (const std::optional<Status> taken = take_own(number, data)) return *taken;
+    if (const Status opened = open(); !opened) return opened;
+    const int fault = opened_->send(data, true, static_cast<int64_t>(number));  // times are the numbers of the packets
     // A decoder that starts in the middle may miss what lies before it, until it reaches the range.
     if (fault < 0 && fault != AVERROR(EAGAIN) && number >= target_) return refusal(fault);
     return receive(number);
@@ -187,23 +184,33 @@ class AudioDecoder::Run {
 
   // Decodes the packet by own code. None: libavcodec has to, and the packets behind it as well, since it may keep in
   // mind what this packet tells of the stream.
-  std::optional<Status> take_own(size_t number) {
+  std::optional<Status> take_own(size_t number, std::span<const uint8_t> data) {
     static_assert(AV_INPUT_BUFFER_PADDING_SIZE >= flac::kPaddingBytes);
-    AVPacket& packet = *opened_.packet;
-    if (!flac_ || !decoder_.flac_.decode({packet.data, static_cast<size_t>(packet.size)}, *flac_)) {
+    if (!flac_ || !decoder_.flac_.decode(padded(data, decoder_.padded_), *flac_)) {
       flac_.reset();
       return std::nullopt;
     }
-    packet.data = nullptr, packet.size = 0;
     ++decoder_.own_packets_;
     current_ = static_cast<int64_t>(number), within_ = 0;
     return take(OwnFrame{decoder_.flac_}, decoder_.flac_.samples(), true);
   }
 
+  // Opens a decoder, for the first packet that libavcodec gets.
+  Status open() {
+    if (opened_ != nullptr) return Done{};
+    const auto prepare = [](AVCodecContext& context) {
+      context.flags2 |= AV_CODEC_FLAG2_SKIP_MANUAL;  // the index says which samples are left out
+    };
+    const Result<OpenedDecoder*> opened = decoder_.decoders_->decoder_for(*index_.parameters, "sound", prepare);
+    if (!opened) return opened.error();
+    opened_ = *opened;
+    return Done{};
+  }
+
   Status receive(size_t number) {
     while (next_ < end_) {
-      AVFrame& frame = *opened_.frame;
-      const int fault = lib::avcodec_receive_frame(opened_.context.get(), &frame);
+      AVFrame& frame = *opened_->frame;
+      const int fault = lib::avcodec_receive_frame(opened_->context.get(), &frame);
       if (fault == AVERROR(EAGAIN) || fault == AVERROR_EOF) return Done{};
       if (fault < 0 && number < target_) return Done{};
       if (fault < 0) return refusal(fault);
@@ -295,7 +302,7 @@ class AudioDecoder::Run {
   AudioDecoder& decoder_;
   const AudioIndex& index_;
   const ByteParts& file_;
-  OpenedDecoder& opened_;
+  OpenedDecoder* opened_ = nullptr;  // null: own code has decoded all packets
   const media::CpuBudget budget_;
   std::optional<flac::Stream> flac_;  // none: libavcodec decodes the packets
   uint64_t first_ = 0, end_ = 0;      // the range of samples
@@ -320,13 +327,7 @@ Status AudioDecoder::decode_mean(const AudioIndex& index, const ByteParts& file,
 Status AudioDecoder::decode_to(const Target& target, const AudioIndex& index, const ByteParts& file, uint64_t first,
                                uint64_t count) {
   if (count == 0) return Done{};
-  const auto prepare = [](AVCodecContext& context) {
-    context.flags2 |= AV_CODEC_FLAG2_SKIP_MANUAL;  // the index says which samples are left out
-  };
-  const Result<OpenedDecoder*> opened = pool_->decoder_for(*index.parameters, 0, "sound", prepare);
-  if (!opened) return opened.error();
-  lib::avcodec_flush_buffers((*opened)->context.get());
-  return Run(*this, index, file, **opened).run(first, count, target);
+  return Run(*this, index, file).run(first, count, target);
 }
 
 void add_channel(std::span<const float> channel, float* sums) {

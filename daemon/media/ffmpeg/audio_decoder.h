@@ -1,6 +1,6 @@
 // Decodes a range of a sound's samples, and as little beside it as is possible: it starts so many packets before the
-// range as the codec needs to give what it gives when all is decoded. One object a decode thread; its decoders are kept
-// from file to file.
+// range as the codec needs to give what it gives when all is decoded. One object a decode thread; a decoder is kept
+// from file to file where nothing of a file stays in it (decoder_pool.h).
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/base/byte_buffer.h"
 #include "daemon/base/byte_parts.h"
 #include "daemon/base/result.h"
 #include "daemon/media/decode_limits.h"
@@ -51,8 +52,9 @@ class AudioDecoder {
 
   const media::DecodeLimits limits_;
   const bool only_libavcodec_;
-  const std::unique_ptr<DecoderPool> pool_;
+  const std::unique_ptr<DecoderPool> decoders_;
   flac::FrameDecoder flac_;
+  ByteBuffer padded_;  // a packet for flac_
   uint64_t packets_sent_ = 0, own_packets_ = 0;
 };
 

@@ -1,6 +1,7 @@
 #include "daemon/media/ffmpeg/decoder_pool.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "daemon/media/ffmpeg/enumerations.h"
@@ -13,17 +14,22 @@ constexpr size_t kOpenedMax = 4;  // decoders that a thread keeps
 // Whether one decoder may decode both streams, one after the other.
 bool is_same(const AVCodecParameters& a, const AVCodecParameters& b) {
   const bool is_same_codec = a.codec_id == b.codec_id && a.codec_tag == b.codec_tag && a.format == b.format &&
-                             a.bits_per_coded_sample == b.bits_per_coded_sample;
-  const bool is_same_picture = a.width == b.width && a.height == b.height && a.field_order == b.field_order;
+                             a.bits_per_coded_sample == b.bits_per_coded_sample &&
+                             a.bits_per_raw_sample == b.bits_per_raw_sample;
   const bool is_same_sound = a.sample_rate == b.sample_rate && a.ch_layout.nb_channels == b.ch_layout.nb_channels &&
                              a.block_align == b.block_align;
-  return is_same_codec && is_same_picture && is_same_sound && a.extradata_size == b.extradata_size &&
+  return is_same_codec && is_same_sound && a.extradata_size == b.extradata_size &&
          (a.extradata_size == 0 || std::memcmp(a.extradata, b.extradata, static_cast<size_t>(a.extradata_size)) == 0);
 }
 
-// Flushing leaves AAC's decoder its random numbers, and it makes noise of these. A new decoder begins with the same
-// numbers each time, so that samples don't depend on what was decoded before.
-bool is_kept(AVCodecID codec) { return codec != AV_CODEC_ID_AAC; }
+// Each sample is a number of the packet, and nothing else decides it.
+bool is_plain_pcm(AVCodecID codec) {
+  constexpr std::array kPlain = {
+      AV_CODEC_ID_PCM_U8,    AV_CODEC_ID_PCM_S8,    AV_CODEC_ID_PCM_S16LE, AV_CODEC_ID_PCM_S16BE, AV_CODEC_ID_PCM_S24LE,
+      AV_CODEC_ID_PCM_S24BE, AV_CODEC_ID_PCM_S32LE, AV_CODEC_ID_PCM_S32BE, AV_CODEC_ID_PCM_F32LE, AV_CODEC_ID_PCM_F32BE,
+      AV_CODEC_ID_PCM_F64LE, AV_CODEC_ID_PCM_F64BE, AV_CODEC_ID_PCM_MULAW, AV_CODEC_ID_PCM_ALAW};
+  return std::find(kPlain.begin(), kPlain.end(), codec) != kPlain.end();
+}
 
 CodecParameters copy_of(const AVCodecParameters& codec) {
   CodecParameters copy(allocated(lib::avcodec_parameters_alloc()));
@@ -45,26 +51,49 @@ Result<std::unique_ptr<DecoderParameters>> decoder_parameters(const AVCodecParam
   return parameters;
 }
 
-void DecoderPool::shrink(size_t bytes_max) {
-  for (const auto& opened : opened_) opened->padded.shrink(bytes_max);
+// Of Vorbis (I, 4.2.1 and 4.3.1), the first bit is 1 in a header, which may bring another set-up, and 0 in sound. Sound
+// leaves the half of a block that overlaps with the next one, and a flush takes that away.
+bool is_forgotten(AVCodecID codec, std::span<const uint8_t> packet) {
+  if (codec == AV_CODEC_ID_VORBIS) return !packet.empty() && (packet[0] & 1) == 0;
+  return is_plain_pcm(codec);
 }
 
-Result<OpenedDecoder*> DecoderPool::decoder_for(const DecoderParameters& parameters, int reordered,
-                                                const std::string& what, const Prepare& prepare) {
+int OpenedDecoder::send(std::span<const uint8_t> data, bool is_key, int64_t time) {
+  has_traces_ = has_traces_ || !is_forgotten(parameters->codec_id, data);
+  AVPacket& sent = *packet_;
+  const std::span<const uint8_t> held = padded(data, padded_);
+  sent.data = const_cast<uint8_t*>(held.data());  // decoders only read it
+  sent.size = static_cast<int>(held.size());
+  sent.flags = is_key ? AV_PKT_FLAG_KEY : 0;
+  sent.pts = time;
+  sent.dts = AV_NOPTS_VALUE;
+  const int fault = lib::avcodec_send_packet(context.get(), &sent);
+  sent.data = nullptr, sent.size = 0;
+  return fault;
+}
+
+void DecoderPool::drop_used() {
+  std::erase_if(opened_, [](const auto& opened) { return opened->has_traces(); });
+}
+
+void DecoderPool::shrink(size_t bytes_max) {
+  drop_used();
+  for (const auto& opened : opened_) opened->shrink(bytes_max);
+}
+
+Result<OpenedDecoder*> DecoderPool::decoder_for(const DecoderParameters& parameters, const std::string& what,
+                                                const Prepare& prepare) {
+  drop_used();
   const AVCodecParameters& wanted = *parameters.codec;
-  const auto found = std::find_if(opened_.begin(), opened_.end(), [&](const auto& opened) {
-    return is_same(*opened->parameters, wanted) && opened->reordered == reordered;
-  });
-  if (found != opened_.end() && is_kept(wanted.codec_id)) {
+  const auto found = std::find_if(opened_.begin(), opened_.end(),
+                                  [&](const auto& opened) { return is_same(*opened->parameters, wanted); });
+  if (found != opened_.end()) {
     std::rotate(opened_.begin(), found, found + 1);
-    // Frames that tell no aspect take the last one that the decoder met, which was another video's.
-    opened_.front()->context->sample_aspect_ratio = wanted.sample_aspect_ratio;
+    lib::avcodec_flush_buffers(opened_.front()->context.get());
     return opened_.front().get();
   }
-  if (found != opened_.end()) opened_.erase(found);
   auto opened = std::make_unique<OpenedDecoder>();
   opened->parameters = copy_of(wanted);
-  opened->reordered = reordered;
   opened->context.reset(allocated(lib::avcodec_alloc_context3(parameters.decoder)));
   AVCodecContext& context = *opened->context;
   int fault = lib::avcodec_parameters_to_context(&context, &wanted);

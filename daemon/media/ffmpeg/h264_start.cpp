@@ -1,14 +1,16 @@
 #include "daemon/media/ffmpeg/h264_start.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 
 namespace spdld::ffmpeg {
 namespace {
 
-constexpr int kIdr = 5, kSei = 6;       // types of NAL units
-constexpr unsigned kRecoveryPoint = 6;  // type of an SEI message
-constexpr size_t kUnitsMax = 64;        // that are looked at; a recovery point stands before the picture's slices
+constexpr int kSlice = 1, kIdr = 5, kSei = 6;  // types of NAL units
+constexpr int kSets[] = {7, 8, 13, 15};        // parameter sets, of sequences and of pictures
+constexpr unsigned kRecoveryPoint = 6;         // type of an SEI message
+constexpr size_t kUnitsMax = 64;  // that are looked at; a recovery point stands before the picture's slices
 
 // The packet's units, one after another.
 class Units {
@@ -73,6 +75,13 @@ bool refreshes_bit_by_bit(std::span<const uint8_t> messages) {
   return false;
 }
 
+void append_unit(std::span<const uint8_t> unit, size_t length_bytes, std::vector<uint8_t>& to) {
+  constexpr uint8_t kStartCode[] = {0, 0, 0, 1};
+  if (length_bytes == 0) to.insert(to.end(), std::begin(kStartCode), std::end(kStartCode));
+  for (size_t i = length_bytes; i > 0; --i) to.push_back(static_cast<uint8_t>(unit.size() >> 8 * (i - 1)));
+  to.insert(to.end(), unit.begin(), unit.end());
+}
+
 }  // namespace
 
 size_t h264_length_bytes(std::span<const uint8_t> header) {
@@ -90,6 +99,24 @@ bool is_h264_start(std::span<const uint8_t> packet, size_t length_bytes) {
     if (type == kSei && refreshes_bit_by_bit(unit->subspan(1))) return false;
   }
   return true;
+}
+
+H264Lead h264_lead(std::span<const uint8_t> packet, size_t length_bytes) {
+  H264Lead lead;
+  Units units(packet, length_bytes);
+  for (size_t i = 0; i < kUnitsMax; ++i) {
+    const auto unit = units.next();
+    if (!unit) break;
+    if (unit->empty()) continue;
+    const int type = (*unit)[0] & 31;
+    if (type >= kSlice && type <= kIdr) {
+      lead.is_idr = type == kIdr;
+      break;
+    }
+    if (std::find(std::begin(kSets), std::end(kSets), type) != std::end(kSets))
+      append_unit(*unit, length_bytes, lead.sets);
+  }
+  return lead;
 }
 
 }  // namespace spdld::ffmpeg

@@ -39,13 +39,11 @@ std::string version_text(const std::string& library, unsigned version) {
          "." + std::to_string(AV_VERSION_MICRO(version));
 }
 
-void hold_data(std::span<const uint8_t> data, ByteBuffer& padded, AVPacket& packet) {
-  uint8_t* const memory = padded.resize(data.size() + AV_INPUT_BUFFER_PADDING_SIZE);
-  std::memcpy(memory, data.data(), data.size());
-  std::memset(memory + data.size(), 0, AV_INPUT_BUFFER_PADDING_SIZE);
-  lib::av_packet_unref(&packet);
-  packet.data = memory;
-  packet.size = static_cast<int>(data.size());
+std::span<const uint8_t> padded(std::span<const uint8_t> data, ByteBuffer& memory) {
+  uint8_t* const copy = memory.resize(data.size() + AV_INPUT_BUFFER_PADDING_SIZE);
+  std::memcpy(copy, data.data(), data.size());
+  std::memset(copy + data.size(), 0, AV_INPUT_BUFFER_PADDING_SIZE);
+  return {copy, data.size()};
 }
 
 PacketPlace Input::place_of(const AVPacket& packet, std::vector<uint8_t>& copied) const {

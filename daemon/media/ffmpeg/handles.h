@@ -42,9 +42,8 @@ T* allocated(T* object) {
 
 // "libavcodec 59.37.100", of the number that the library tells.
 std::string version_text(const std::string& library, unsigned version);
-// Lets `packet` hold a copy of `data` in `padded`, with the zeros behind it that decoders read. Both are borrowed by
-// the packet.
-void hold_data(std::span<const uint8_t> data, ByteBuffer& padded, AVPacket& packet);
+// A copy of `data` in `memory`, with the zeros behind it that decoders read.
+std::span<const uint8_t> padded(std::span<const uint8_t> data, ByteBuffer& memory);
 
 // Where a packet's data lies, so that it is found again without the container.
 struct PacketPlace {

@@ -32,6 +32,8 @@ extern "C" {
   F(avutil, av_get_pix_fmt_name) \
   F(avutil, av_image_copy_to_buffer) \
   F(avutil, av_image_fill_arrays) \
+  F(avutil, av_image_fill_linesizes) \
+  F(avutil, av_image_fill_plane_sizes) \
   F(avutil, av_image_get_buffer_size) \
   F(avutil, av_image_get_linesize) \
   F(avutil, av_log_set_level) \
@@ -51,7 +53,9 @@ extern "C" {
   F(avcodec, av_vorbis_parse_frame_flags) \
   F(avcodec, av_vorbis_parse_free) \
   F(avcodec, av_vorbis_parse_init) \
+  F(avcodec, avcodec_align_dimensions2) \
   F(avcodec, avcodec_alloc_context3) \
+  F(avcodec, avcodec_default_get_buffer2) \
   F(avcodec, avcodec_find_decoder) \
   F(avcodec, avcodec_flush_buffers) \
   F(avcodec, avcodec_free_context) \

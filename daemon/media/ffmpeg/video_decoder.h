@@ -1,6 +1,7 @@
 // Decodes chosen frames of a video, and as little beside them as is possible: it starts at the key frame before them,
 // leaves out frames that nothing refers to, and ends behind the last frame. A frame's pixels are the same whatever else
-// is wanted, and wherever the decoder starts. One object a decode thread; its decoders are kept from video to video.
+// is wanted, and wherever the decoder starts. One object a decode thread; the memory of its frames is kept from video
+// to video, and no decoder (decoder_pool.h).
 #pragma once
 
 #include <cstdint>
@@ -25,6 +26,7 @@ using VideoSink = std::function<Status(uint32_t number, VideoFrame& frame)>;
 std::string video_code();
 
 class DecoderPool;
+class FramePool;
 
 class VideoDecoder {
  public:
@@ -41,14 +43,15 @@ class VideoDecoder {
 
   // Packets that decoders were given since the object was made, also where they left the frame out.
   uint64_t packets_sent() const { return packets_sent_; }
-  // Gives back the decoders that are kept.
+  // Gives back memory above so many bytes.
   void shrink(size_t bytes_max);
 
  private:
   class Run;
 
   const media::DecodeLimits limits_;
-  const std::unique_ptr<DecoderPool> pool_;
+  const std::unique_ptr<FramePool> frames_;
+  const std::unique_ptr<DecoderPool> decoders_;
   FrameMemory memory_;
   uint64_t packets_sent_ = 0;
 };

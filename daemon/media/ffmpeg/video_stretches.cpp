@@ -53,10 +53,39 @@ VideoStretches::Stretch VideoStretches::stretch_of(std::span<const uint32_t> wan
   return stretch;
 }
 
+std::optional<std::vector<uint8_t>> VideoStretches::sets_before(uint32_t packet) const {
+  const std::vector<uint8_t> nothing;
+  if (!is_checked_ || packet == 0) return nothing;
+  const auto data_of = [&](uint32_t number) { return index_.data_of(index_.packets[number], file_); };
+  const H264Lead own = h264_lead(data_of(packet), length_bytes_);
+  if (own.is_idr || !own.sets.empty()) return nothing;
+  if (data_of(0).empty()) return std::nullopt;
+  if (h264_lead(data_of(0), length_bytes_).sets.empty()) return nothing;
+  for (;;) {
+    packet = key_before(packet);
+    const std::span<const uint8_t> data = data_of(packet);
+    if (data.empty()) return std::nullopt;
+    H264Lead lead = h264_lead(data, length_bytes_);
+    if (packet == 0 || !lead.sets.empty()) return std::move(lead.sets);
+  }
+}
+
+// Adds what sets_before() looks at: the file's first packet, and all of a file whose first packet has parameter sets.
+void VideoStretches::add_sets(uint32_t packet, std::vector<ByteRange>& ranges) const {
+  if (!is_checked_ || packet == 0 || file_.is_whole()) return;
+  const std::span<const uint8_t> data = index_.data_of(index_.packets[packet], file_);
+  const H264Lead own = h264_lead(data, length_bytes_);
+  if (data.empty() || own.is_idr || !own.sets.empty()) return;
+  const VideoPacket& first = index_.packets.front();
+  if (!first.is_copied) ranges.push_back({first.offset, first.bytes});
+  if (!h264_lead(index_.data_of(first, file_), length_bytes_).sets.empty()) ranges.push_back({0, file_.size()});
+}
+
 std::vector<ByteRange> VideoStretches::ranges_of(std::span<const uint32_t> wanted) const {
   std::vector<ByteRange> ranges;
   for (size_t given = 0; given < wanted.size();) {
     const Stretch stretch = stretch_of(wanted, given, 0);
+    add_sets(stretch.first, ranges);
     for (uint32_t i = stretch.first; i < stretch.end; ++i) {
       const VideoPacket& packet = index_.packets[i];
       if (!packet.is_copied) ranges.push_back({packet.offset, packet.bytes});

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -23,6 +24,11 @@ class VideoStretches {
   // behind the stretch. `earlier`: it begins so many key frames earlier than it has to. `wanted` rises.
   Stretch stretch_of(std::span<const uint32_t> wanted, size_t given, uint32_t earlier) const;
 
+  // The parameter sets of H.264 that a decoder is given in front of a stretch's first packet, since packets before the
+  // stretch brought them. Where the first packet of a file has sets, the container's header does not speak for all of
+  // its pictures. None: the file's parts lack a packet that may have sets.
+  std::optional<std::vector<uint8_t>> sets_before(uint32_t packet) const;
+
   // The parts of the file that the stretches for these frames have. Whether decoding can start at a packet of H.264 is
   // told by the packet: where the file's parts lack one, decoding is taken to start there, and a later call with more
   // parts may tell of more.
@@ -32,6 +38,7 @@ class VideoStretches {
   uint32_t start_of(uint32_t frame) const;
   uint32_t key_before(uint32_t packet) const;
   bool is_start(uint32_t packet) const;
+  void add_sets(uint32_t packet, std::vector<ByteRange>& ranges) const;
 
   const VideoIndex& index_;
   const ByteParts& file_;

@@ -11,7 +11,7 @@
 
 namespace spdld::video {
 
-DecodedForm::DecodedForm() : id_("decoded 1, frames of video, " + ffmpeg::kept_video_id()) {}
+DecodedForm::DecodedForm() : id_("decoded 2, frames of video, " + ffmpeg::kept_video_id()) {}
 
 std::optional<uint64_t> DecodedForm::prepared_bytes(std::span<const uint8_t> content,
                                                     media::Workspace& workspace) const {

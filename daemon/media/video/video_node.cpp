@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view kResample = "resample";
 // Decoded frames that wait for further outputs; where they are more, each output decodes its own.
 constexpr size_t kHeldBytesMax = size_t{256} << 20;
-constexpr int kVersion = 2;  // raised where a clip gets other frames or pixels
+constexpr int kVersion = 3;  // raised where a clip gets other frames or pixels
 
 // EXIF's orientation that turns a picture clockwise by so many degrees.
 int orientation_of(int turn) { return turn == 90 ? 6 : turn == 180 ? 3 : turn == 270 ? 8 : 1; }

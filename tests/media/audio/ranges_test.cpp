@@ -43,6 +43,9 @@ const std::vector<Coded>& all_coded() {
                                          {"opus", "-b:a 96k -frame_duration 2.5", 48'000, 1},
                                          {"ogg", "-c:a libvorbis"},
                                          {"ogg", "-c:a libvorbis -q:a 0", 16'000, 1},
+                                         {"ac3", "-b:a 96k", 44'100, 2, 2},
+                                         {"mp4", "-c:a ac3 -b:a 192k", 48'000, 2, 2},
+                                         {"eac3", "-b:a 64k", 48'000, 1, 2},
                                          {"webm", "-c:a libopus", 48'000, 2},
                                          {"webm", "-c:a libvorbis"},
                                          {"mkv", "-c:a flac", 22'050, 1},
@@ -108,6 +111,19 @@ TEST_CASE("a range costs what lies in it, and not what lies before it", "[audio]
     ffmpeg::AudioDecoder decoder({});
     decoded(decoder, *index, file, index->samples - 5000, 100);
     CHECK(decoder.packets_sent() < 16);
+  }
+}
+
+// Flushing leaves a decoder of AC-3 its random numbers, and the half of a block.
+TEST_CASE("the noise of AC-3 and E-AC-3 is the ffmpeg program's each time", "[audio]") {
+  ffmpeg::AudioDecoder decoder({});
+  for (const Coded& coded : {Coded{"ac3", "-b:a 96k"}, Coded{"mp4", "-c:a eac3 -b:a 96k"}}) {
+    const std::string file = file_of(coded, 2);
+    const auto index = ffmpeg::index_audio(bytes_of(file));
+    REQUIRE(index);
+    const std::vector<float> whole = test::decoded_by_ffmpeg(file, coded.ending);
+    REQUIRE(index->samples * 2 == whole.size());
+    for (int i = 0; i < 3; ++i) CHECK(is_same(decoded(decoder, *index, file, 0, index->samples), whole, 0, 2));
   }
 }
 

@@ -1,0 +1,23 @@
+// Small videos and sounds of many codecs, each with relatives that share its header and differ in what their packets
+// hold: other settings of the encoder, files that were joined without encoding them anew, headers that are repeated in
+// packets, and files whose beginning is missing. Made by the ffmpeg program; codecs that it can't encode are left out.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace spdld::test {
+
+struct Relative {
+  std::string name;  // "h264.1.mp4"
+  std::string family;
+  bool is_video;
+  std::vector<uint8_t> bytes;
+};
+
+// Of the same family one behind the other. Throws std::runtime_error where the program fails.
+std::vector<Relative> make_relatives(const std::filesystem::path& folder);
+
+}  // namespace spdld::test
