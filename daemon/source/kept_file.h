@@ -61,8 +61,8 @@ int64_t file_time_now_ns();
 
 // Whether a later change would show as another state, for a file that was looked at not before `now_ns`. File systems
 // count time in steps of up to two seconds: a file that changed in this step or the last may change again within the
-// step. A change sets both times. Whoever changes a file can set its time of modification back, so that the time of the
-// status change alone decides where that time counts whole seconds.
+// step. A change sets both times, but a program can set the time of modification back. Where the time of the status
+// change counts whole seconds, that time alone decides for this reason.
 bool is_settled(const KeptState& state, int64_t now_ns);
 
 }  // namespace spdld::source
