@@ -102,7 +102,8 @@ TEST_CASE("resampling as Pillow is for RGB and grey of 8 bits at full size", "[c
                     {{11, "output[0].ops[0].resampling", "can't be \"pillow\" with colours = \"rgba\""}});
   expect_complaints(load(", resampling = \"pillow\", fast = true"),
                     {{11, "output[0].ops[0].fast", "can't be true beside resampling = \"pillow\""}});
-  expect_complaints(load(", resampling = \"opencv\""), {{11, "output[0].ops[0].resampling", "must be \"own\" or \"pillow\""}});
+  expect_complaints(load(", resampling = \"opencv\""),
+                    {{11, "output[0].ops[0].resampling", "must be \"own\" or \"pillow\""}});
 }
 
 TEST_CASE("means for 16 bits and means where white is 1 are one spec", "[config]") {
