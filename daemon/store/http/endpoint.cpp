@@ -28,6 +28,7 @@ Endpoint::Endpoint(std::string name, Transfer::Settings settings, std::shared_pt
       dialect_(std::move(dialect)),
       budget_(budget ? std::move(budget) : std::make_shared<Budget>(settings_.limits)),
       server_(server ? std::move(server) : std::make_shared<Server>()),
+      setbacks_(settings_.limits),
       chance_(monotonic_ns(), 0, 0, draw_key(name_)) {}
 
 std::string Endpoint::last_trouble() const {
@@ -99,7 +100,8 @@ Call* Endpoint::take_due(std::multimap<uint64_t, Request*>& due, uint64_t now_ns
 
 uint64_t Endpoint::wait_ns(uint64_t now_ns) const {
   const uint64_t held_ns = held_until_ns_ > now_ns ? held_until_ns_ - now_ns : 0;
-  return std::max({budget_->requests.wait_ns(now_ns), budget_->bytes.wait_ns(now_ns), held_ns});
+  return std::max(
+      {budget_->requests.wait_ns(now_ns), budget_->bytes.wait_ns(now_ns), held_ns, setbacks_.wait_ns(now_ns)});
 }
 
 // A second attempt for which there is no room waits for it, as long as the first one runs.
@@ -148,6 +150,7 @@ void Endpoint::begin(Call& call, uint64_t now_ns, Wire& wire, bool is_second) tr
   ++server_->attempts;
   call.attempts.push_back(&begun);
   budget_->requests.take(1, now_ns);
+  setbacks_.on_begin(now_ns, chance_.uniform(0, 1));
   statistics_.attempts.add();
   statistics_.under_way.add(1);
   if (is_second) {
@@ -190,14 +193,20 @@ void Endpoint::drop(Call& call, uint64_t now_ns, Wire& wire) {
   }
 }
 
-void Endpoint::note(const Attempt& attempt, const Verdict& verdict, uint64_t now_ns) {
+// Whether the endpoint is asked more seldom from now on.
+bool Endpoint::note(const Attempt& attempt, const Verdict& verdict, uint64_t now_ns) {
   const bool has_failed = verdict.kind == Verdict::Kind::kAgain;
   if (attempt.transfer->is_new_connection()) statistics_.connections.add();
-  if (!has_failed) return statistics_.failing_since_ns.store(0, std::memory_order_relaxed);
+  if (!has_failed) {
+    statistics_.failing_since_ns.store(0, std::memory_order_relaxed);
+    setbacks_.on_answer();
+    return false;
+  }
   uint64_t never = 0;
   statistics_.failing_since_ns.compare_exchange_strong(never, now_ns, std::memory_order_relaxed);
   const std::scoped_lock lock(mutex_);
   last_trouble_ = verdict.error.message;
+  return setbacks_.on_failure(attempt.started_ns, now_ns, chance_.uniform(0, 1));
 }
 
 void Endpoint::on_ended(Attempt& ended, CURLcode code, uint64_t now_ns, Wire& wire) {
@@ -210,7 +219,7 @@ void Endpoint::on_ended(Attempt& ended, CURLcode code, uint64_t now_ns, Wire& wi
   } catch (const std::bad_alloc&) {
     verdict = Verdict::failed({Trouble::kMemory, {}});
   }
-  note(ended, verdict, now_ns);
+  const bool is_setback = note(ended, verdict, now_ns);
   count_bytes(ended, now_ns);
   const bool is_second = ended.is_second;
   if (verdict.kind == Verdict::Kind::kDone && call.may_be_hedged()) latencies_.record(now_ns - ended.started_ns);
@@ -227,6 +236,27 @@ void Endpoint::on_ended(Attempt& ended, CURLcode code, uint64_t now_ns, Wire& wi
   } else if (call.attempts.empty()) {  // else the other attempt decides
     on_failed(call, std::move(verdict), now_ns, wire);
   }
+  if (is_setback) fail_waiting(now_ns, wire);
+}
+
+// Of an endpoint that gives nothing but failures, a failure counts for all its calls. So a call that has no turn is told
+// as well, and no caller waits for ever.
+void Endpoint::fail_waiting(uint64_t now_ns, Wire& wire) try {
+  const uint64_t total_ns = uint64_t{settings_.limits.total_ms_max} * 1'000'000;
+  std::vector<Request*> lost;
+  for (const auto& [request, call] : calls_) {
+    if (call->state == Call::State::kRunning) continue;
+    const bool is_late = call->first_started_ns != 0 && now_ns - call->first_started_ns >= total_ns;
+    if (++call->failures >= settings_.limits.attempts_max || is_late) lost.push_back(request);
+  }
+  const std::string last = last_trouble();
+  for (Request* const request : lost)
+    if (const auto at = calls_.find(request); at != calls_.end())  // an observer may have asked for others
+      conclude(*at->second,
+               Error{Trouble::kTransient,
+                     at->second->what() + " waits for a store that gives nothing but failures. The last: " + last},
+               now_ns, wire);
+} catch (const std::bad_alloc&) {  // the next failure tells them
 }
 
 uint64_t Endpoint::retry_wait_ns(const Call& call, const Verdict& verdict) {

@@ -88,8 +88,9 @@ class Endpoint {
   void drop(Call& call, uint64_t now_ns, Wire& wire);
   void conclude(Call& call, Status status, uint64_t now_ns, Wire& wire);
   void on_failed(Call& call, Verdict verdict, uint64_t now_ns, Wire& wire);
+  void fail_waiting(uint64_t now_ns, Wire& wire);
   void hold(const Verdict& verdict, uint64_t now_ns);
-  void note(const Attempt& attempt, const Verdict& verdict, uint64_t now_ns);
+  bool note(const Attempt& attempt, const Verdict& verdict, uint64_t now_ns);
   void hedge_later(Call& call, uint64_t now_ns);
   uint64_t retry_wait_ns(const Call& call, const Verdict& verdict);
   std::unique_ptr<Transfer> take_transfer();
@@ -111,6 +112,7 @@ class Endpoint {
   std::vector<std::unique_ptr<Transfer>> spare_;
   const std::shared_ptr<Budget> budget_;
   const std::shared_ptr<Server> server_;
+  Setbacks setbacks_;
   uint64_t held_until_ns_ = 0;  // the server has asked not to be asked before
   Latencies latencies_;
   double hedges_allowed_ = 0;

@@ -10,7 +10,7 @@ using Limits = config::StoreLimits;
 // Further addresses that may be connected to, beside the store itself.
 struct Reach {
   bool follows_redirects = false;
-  bool link_local = false;  // 169.254.0.0/16, fe80::/10 and the like, where clouds serve credentials
+  bool link_local = false;  // addresses of cloud_address.h, where clouds serve credentials
 };
 
 }  // namespace spdld::store::http

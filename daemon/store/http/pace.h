@@ -55,8 +55,52 @@ inline uint64_t backoff_ns(const Limits& limits, uint32_t failures, double chanc
   return static_cast<uint64_t>(static_cast<double>(bound_ms) * chance * 1e6);
 }
 
-// The seconds of a Retry-After header (RFC 9110, section 10.2.3), as a number or as a date; none: it is neither.
-// `unix_s`: the time now.
+// How often an endpoint is asked that gives nothing but failures, however many requests wait for it: at a rate that
+// falls with each failure. The first answer ends that.
+class Setbacks {
+ public:
+  // So many failures without an answer between them, over so long a time, and the endpoint counts as failing.
+  static constexpr uint32_t kFailuresMin = 8;
+  static constexpr uint64_t kFailingNs = 1'000'000'000;
+
+  explicit Setbacks(const Limits& limits) : limits_(limits) {}
+
+  bool is_failing() const { return steps_ > 0; }
+  // How long no attempt may begin.
+  uint64_t wait_ns(uint64_t now_ns) const { return next_ns_ > now_ns ? next_ns_ - now_ns : 0; }
+  // An attempt begins. `chance`: as for backoff_ns().
+  void on_begin(uint64_t now_ns, double chance) {
+    if (is_failing()) next_ns_ = std::max(next_ns_, now_ns + pause_ns(chance));
+  }
+  void on_answer() { failures_ = steps_ = 0, next_ns_ = 0; }
+  // An attempt that began at `started_ns` has failed. True: the endpoint is asked more seldom from now on. Of attempts
+  // that ran at the same time, one counts.
+  bool on_failure(uint64_t started_ns, uint64_t now_ns, double chance) {
+    if (failures_ == 0) first_ns_ = now_ns;
+    failures_ = std::min(failures_ + 1, kFailuresMin);
+    if (failures_ < kFailuresMin || now_ns - first_ns_ < kFailingNs) return false;
+    if (is_failing() && started_ns < step_ns_) return false;
+    steps_ = std::min(steps_ + 1, 20u);
+    step_ns_ = now_ns;
+    on_begin(now_ns, chance);
+    return true;
+  }
+
+ private:
+  // From a half of the bound to all of it. The bound doubles with each step.
+  uint64_t pause_ns(double chance) const {
+    const uint64_t bound_ms = std::min<uint64_t>(uint64_t{limits_.backoff_ms} << steps_,
+                                                 std::max(limits_.backoff_ms_max, limits_.backoff_ms));
+    return static_cast<uint64_t>(static_cast<double>(bound_ms) * (0.5 + chance / 2) * 1e6);
+  }
+
+  const Limits& limits_;
+  uint32_t failures_ = 0, steps_ = 0;  // since the last answer
+  uint64_t first_ns_ = 0, step_ns_ = 0, next_ns_ = 0;
+};
+
+// The seconds of a Retry-After header (RFC 9110, section 10.2.3), as a number or as a date; none: it is neither. A
+// number that is too large is the largest one. `unix_s`: the time now.
 std::optional<uint64_t> retry_after_s(std::string_view text, int64_t unix_s);
 
 // How long reads of an endpoint take, so that the slowest few are known. The past fades: after each kRecords reads the

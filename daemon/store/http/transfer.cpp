@@ -9,6 +9,7 @@
 #include <new>
 
 #include "daemon/store/http/ca_file.h"
+#include "daemon/store/http/cloud_address.h"
 #include "daemon/store/http/curl_library.h"
 
 namespace spdld::store::http {
@@ -22,29 +23,22 @@ void set(CURL* easy, CURLoption option, Value value) {
   if (curl_easy_setopt(easy, option, value) != CURLE_OK) throw std::bad_alloc();  // the only way these can fail
 }
 
-bool is_link_local_4(const uint8_t* bytes) {
-  // 100.100.100.200 is where one cloud serves credentials.
-  static constexpr uint8_t kCloud[4] = {100, 100, 100, 200};
-  return (bytes[0] == 169 && bytes[1] == 254) || std::equal(bytes, bytes + 4, kCloud);
-}
-
 }  // namespace
 
 bool is_link_local(const sockaddr& address) {
   if (address.sa_family == AF_INET) {
     sockaddr_in in{};
     std::memcpy(&in, &address, sizeof(in));
-    return is_link_local_4(reinterpret_cast<const uint8_t*>(&in.sin_addr));
+    Ipv4 bytes{};
+    std::memcpy(bytes.data(), &in.sin_addr, bytes.size());
+    return is_cloud_address(bytes);
   }
   if (address.sa_family != AF_INET6) return false;
   sockaddr_in6 in{};
   std::memcpy(&in, &address, sizeof(in));
-  const uint8_t* bytes = in.sin6_addr.s6_addr;
-  static constexpr uint8_t kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-  if (std::equal(bytes, bytes + 12, kMapped)) return is_link_local_4(bytes + 12);
-  // fd00:ec2::/32 is where one cloud serves credentials.
-  static constexpr uint8_t kCloud[4] = {0xfd, 0x00, 0x0e, 0xc2};
-  return (bytes[0] == 0xfe && (bytes[1] & 0xc0) == 0x80) || std::equal(bytes, bytes + 4, kCloud);
+  Ipv6 bytes{};
+  std::memcpy(bytes.data(), in.sin6_addr.s6_addr, bytes.size());
+  return is_cloud_address(bytes);
 }
 
 Transfer::Transfer() {
@@ -82,11 +76,13 @@ void Transfer::prepare(const Outgoing& outgoing, const Settings& settings, User&
   text_.clear();
   details_[0] = '\0';
   curl_slist* list = nullptr;
-  for (const std::string& header : outgoing.headers) {
-    curl_slist* longer = curl_slist_append(list, header.c_str());
+  const auto append = [&list](const char* header) {
+    curl_slist* longer = curl_slist_append(list, header);
     if (longer == nullptr) curl_slist_free_all(list), throw std::bad_alloc();
     list = longer;
-  }
+  };
+  append("Accept-Encoding: identity");  // without it a server may compress what it sends
+  for (const std::string& header : outgoing.headers) append(header.c_str());
   CURL* easy = easy_.get();
   set(easy, CURLOPT_HTTPHEADER, list);
   headers_.reset(list);
@@ -115,7 +111,8 @@ Transfer& Transfer::of(CURL* handle) {
 }
 
 std::string Transfer::words(CURLcode code) const {
-  if (refused_address_) return "its address is link-local, which the operator has not allowed";
+  if (refused_address_)
+    return "its address is link-local, or one where clouds serve credentials, which the operator has not allowed";
   std::string words = details_[0] != '\0' ? details_.data() : curl_easy_strerror(code);
   if (!has_ca_file_ && is_about_authorities(code)) words += kNoCaFile;
   return words;

@@ -86,7 +86,7 @@ class Transfer {
   std::string text_;
 };
 
-// Whether an address is link-local, or one where a cloud serves its machines' credentials.
+// Whether an address is one of cloud_address.h.
 bool is_link_local(const sockaddr& address);
 
 }  // namespace spdld::store::http

@@ -4,11 +4,11 @@
 #include <curl/curl.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <memory>
 
 #include "config/document.h"
+#include "daemon/store/http/cloud_address.h"
 #include "daemon/store/http/curl_library.h"
 
 namespace spdld::store::http {
@@ -26,14 +26,14 @@ std::string part(CURLU* url, CURLUPart what, unsigned flags = 0) {
   return text;
 }
 
-std::array<uint8_t, 4> v4_of(const std::string& host, bool& is_v4) {
-  std::array<uint8_t, 4> bytes{};
+Ipv4 v4_of(const std::string& host, bool& is_v4) {
+  Ipv4 bytes{};
   is_v4 = inet_pton(AF_INET, host.c_str(), bytes.data()) == 1;
   return bytes;
 }
 
-std::array<uint8_t, 16> v6_of(const std::string& host, bool& is_v6) {
-  std::array<uint8_t, 16> bytes{};
+Ipv6 v6_of(const std::string& host, bool& is_v6) {
+  Ipv6 bytes{};
   is_v6 = inet_pton(AF_INET6, host.substr(0, host.find('%')).c_str(), bytes.data()) == 1;  // a zone follows '%'
   return bytes;
 }
@@ -84,7 +84,7 @@ bool is_loopback(const std::string& host) {
   bool is_v4 = false, is_v6 = false;
   const auto v4 = v4_of(host, is_v4);
   const auto v6 = v6_of(host, is_v6);
-  constexpr std::array<uint8_t, 16> kOne = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+  constexpr Ipv6 kOne = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
   return host == "localhost" || (is_v4 && v4[0] == 127) || (is_v6 && v6 == kOne);
 }
 
@@ -93,9 +93,7 @@ bool is_at_hand(const std::string& host) {
   bool is_v4 = false, is_v6 = false;
   const auto v4 = v4_of(host, is_v4);
   const auto v6 = v6_of(host, is_v6);
-  const bool is_link_local = is_v6 && v6[0] == 0xFE && (v6[1] & 0xC0) == 0x80;
-  const bool is_metadata = is_v6 && v6[0] == 0xFD && v6[1] == 0x00 && v6[2] == 0x0E && v6[3] == 0xC2;
-  return (is_v4 && v4[0] == 169 && v4[1] == 254) || is_link_local || is_metadata;
+  return (is_v4 && is_cloud_address(v4)) || (is_v6 && is_cloud_address(v6));
 }
 
 }  // namespace spdld::store::http

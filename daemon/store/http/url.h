@@ -30,9 +30,8 @@ std::string host_header(const Url& url);
 bool is_ip_address(const std::string& host);
 // Whether the host is "localhost" or an address of this machine's loopback: 127.0.0.0/8, ::1.
 bool is_loopback(const std::string& host);
-// Whether the host is an address that no other machine than this one's own host answers for: a loopback host,
-// link-local (169.254.0.0/16, fe80::/10), or AWS's metadata addresses in fd00:ec2::/32. Such an address is never asked
-// by a proxy.
+// Whether the host is an address that no other machine than this one's own host answers for: a loopback host, or one of
+// cloud_address.h. Such an address is never asked by a proxy.
 bool is_at_hand(const std::string& host);
 
 }  // namespace spdld::store::http

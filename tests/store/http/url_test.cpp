@@ -38,7 +38,8 @@ TEST_CASE("what is no http URL is refused with a sentence, and never shown") {
 
 TEST_CASE("addresses at hand are told from those that a proxy may be asked for") {
   for (const char* host : {"127.0.0.1", "127.1.2.3", "::1", "localhost", "169.254.169.254", "169.254.170.2", "fe80::1",
-                           "febf::1", "fd00:ec2::254", "fd00:ec2::23"}) {
+                           "febf::1", "fd00:ec2::254", "fd00:ec2::23", "168.63.129.16", "192.0.0.192",
+                           "100.100.100.200", "::ffff:169.254.169.254", "64:ff9b::168.63.129.16"}) {
     CAPTURE(host);
     CHECK(http::is_at_hand(host));
   }
@@ -50,7 +51,9 @@ TEST_CASE("addresses at hand are told from those that a proxy may be asked for")
   CHECK_FALSE(http::is_loopback("169.254.169.254"));
   // Numbers in other forms are addresses, too.
   CHECK(http::is_at_hand(read_url("http://0x7f.1/", "it")->host));
-  CHECK(http::is_at_hand(read_url("http://2852039166/", "it")->host));  // 169.254.169.254
+  CHECK(http::is_at_hand(read_url("http://2852039166/", "it")->host));         // 169.254.169.254
+  CHECK(http::is_at_hand(read_url("http://0250.077.0x81.020/", "it")->host));  // 168.63.129.16
+  CHECK(http::is_at_hand(read_url("http://192.192/", "it")->host));            // 192.0.0.192
 }
 
 }  // namespace spdld::store::url_test
