@@ -38,11 +38,11 @@ int hex_value(char c) {
 void append_encoded(std::string& out, std::string_view text) { append(out, text, false); }
 void append_encoded_path(std::string& out, std::string_view path) { append(out, path, true); }
 
-size_t decode_in_place(char* text, size_t size) {
+size_t decode_in_place(char* text, size_t size, bool plus_is_blank) {
   size_t to = 0;
   for (size_t from = 0; from < size; ++from) {
     if (text[from] != '%') {
-      text[to++] = text[from] == '+' ? ' ' : text[from];
+      text[to++] = text[from] == '+' && plus_is_blank ? ' ' : text[from];
       continue;
     }
     const int high = size - from > 2 ? hex_value(text[from + 1]) : -1;

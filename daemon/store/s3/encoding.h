@@ -15,6 +15,6 @@ void append_encoded_path(std::string& out, std::string_view path);
 
 // Turns "%XX" into bytes and '+' into a blank, in place, as a listing with encoding-type=url needs it. Returns the new
 // size; SIZE_MAX where a '%' has no two hexadecimal digits after it.
-size_t decode_in_place(char* text, size_t size);
+size_t decode_in_place(char* text, size_t size, bool plus_is_blank = true);
 
 }  // namespace spdld::store::s3

@@ -48,6 +48,7 @@ class PageVisitor : public XmlVisitor {
   Result<ListPage> take() {
     if (is_truncated_ && page_.next_token.empty()) return error("has more pages, but gives no token for the next");
     if (!is_truncated_) page_.next_token.clear();
+    find_signs();
     for (ListedObject& object : page_.objects)
       if (!finish(object.key)) return *refusal();
     for (std::string_view& prefix : page_.prefixes)
@@ -136,11 +137,28 @@ class PageVisitor : public XmlVisitor {
     page_.objects.push_back(object_);
   }
 
+  // Looks how blanks and "+" are written.
+  void find_signs() {
+    const auto look = [this](std::string_view name) {
+      has_plus_ = has_plus_ || name.find('+') != std::string_view::npos;
+      has_blank_ = has_blank_ || name.find("%20") != std::string_view::npos;
+      has_written_plus_ =
+          has_written_plus_ || name.find("%2B") != std::string_view::npos || name.find("%2b") != std::string_view::npos;
+      // The sign that stands for what a writer of XML could not write; and ends of lines, which XML makes one of.
+      page_.has_unsure_sign = page_.has_unsure_sign || name.find("\xef\xbf\xbd") != std::string_view::npos ||
+                              name.find_first_of("\n\r") != std::string_view::npos;
+    };
+    for (const ListedObject& object : page_.objects) look(object.key);
+    for (const std::string_view prefix : page_.prefixes) look(prefix);
+    page_.has_unsure_sign = page_.has_unsure_sign && !is_encoded_;
+    page_.has_unsure_plus = is_encoded_ && has_plus_ && has_blank_ == has_written_plus_;
+  }
+
   // Decodes a name where the page is encoded, and holds it to its limit. False after a refusal.
   bool finish(std::string_view& name) {
     if (is_encoded_) {
       char* const begin = page_.text.get() + (name.data() - page_.text.get());
-      const size_t size = decode_in_place(begin, name.size());
+      const size_t size = decode_in_place(begin, name.size(), has_written_plus_ || !has_blank_);
       if (size == SIZE_MAX) return refuse_because("has a name that is encoded wrongly"), false;
       name = {begin, size};
     }
@@ -159,6 +177,7 @@ class PageVisitor : public XmlVisitor {
   Field field_ = Field::kNone;
   ListedObject object_;
   bool has_size_ = false, is_truncated_ = false, is_encoded_ = false;
+  bool has_plus_ = false, has_blank_ = false, has_written_plus_ = false;  // in names: "+", "%20", "%2B"
 };
 
 }  // namespace

@@ -27,12 +27,17 @@ struct ListPage {
   std::vector<ListedObject> objects;       // in the store's order
   std::vector<std::string_view> prefixes;  // common prefixes, where a delimiter was asked for
   std::string next_token;                  // asks for the next page; empty: this page is the last
+  // A name has a "+" that may stand for itself or for a blank: the names are encoded, and nothing in the page tells
+  // how.
+  bool has_unsure_plus = false;
+  bool has_unsure_sign = false;  // a name of a page that is not encoded has a sign that XML does not carry well
   std::unique_ptr<char[]> text;
 };
 
 // Reads a page. Keys and prefixes are decoded where the page says that they are encoded (encoding-type=url), wherever
-// in the page it says so. Errors begin with `what` ("the listing of s3://bucket/prefix") and have a whole sentence:
-// kTransient (damaged, cut off, or no listing), kLimit.
+// in the page it says so. S3 writes a blank as "+" and a "+" as %2B; other stores write a blank as %20, and leave a "+"
+// as it is. A page with %20 is of the latter. Errors begin with `what` ("the listing of s3://bucket/prefix") and have a
+// whole sentence: kTransient (damaged, cut off, or no listing), kLimit.
 Result<ListPage> read_list_page(std::string_view xml, const std::string& what);
 
 }  // namespace spdld::store::s3

@@ -45,7 +45,8 @@ class S3Dialect final : public http::Dialect {
   }
 
   Status write_list(const List& list, http::Outgoing& outgoing) override {
-    std::vector<NamedValue> query = {{"list-type", "2"}, {"encoding-type", "url"}};
+    std::vector<NamedValue> query = {{"list-type", "2"}};
+    if (names_ != Names::kAsTheyAre) query.push_back({"encoding-type", "url"});
     if (!list.cursor.empty())
       query.push_back({"continuation-token", list.cursor});
     else if (!list.after.empty())
@@ -56,8 +57,17 @@ class S3Dialect final : public http::Dialect {
   }
 
   Status read_list(std::string_view body, List& list) override {
-    Result<ListPage> page = read_list_page(body, "the list of " + uri_of(list.prefix));
+    const std::string what = "the list of " + uri_of(list.prefix);
+    Result<ListPage> page = read_list_page(body, what);
+    const bool is_poor = !page || page->has_unsure_sign;
+    if (names_ == Names::kAsTheyAre && is_poor) names_ = Names::kEncodedForGood;
     if (!page) return std::move(page.error());
+    if (names_ == Names::kEncoded && page->has_unsure_plus) {
+      names_ = Names::kAsTheyAre;
+      return Error{Trouble::kTransient, what + " has a \"+\" that may stand for a blank, and is asked for again."};
+    }
+    if (names_ == Names::kEncodedForGood && page->has_unsure_sign && !std::exchange(has_asked_again_, true))
+      return Error{Trouble::kTransient, what + " has a sign that may stand for another one, and is asked for again."};
     list.entries.reserve(page->objects.size());
     for (const ListedObject& object : page->objects)
       list.entries.push_back({std::string(object.key), {object.size, http::etag_hash(object.etag)}});
@@ -121,6 +131,12 @@ class S3Dialect final : public http::Dialect {
          now_s, outgoing.headers);
     return Done{};
   }
+
+  // How names are asked for in lists. At first they are encoded, which carries every sign; where a "+" is unsure, they
+  // are not; and where that gives a name that XML does not carry, they are encoded from then on, as S3 does it.
+  enum class Names : uint8_t { kEncoded, kAsTheyAre, kEncodedForGood };
+  Names names_ = Names::kEncoded;
+  bool has_asked_again_ = false;
 
   const Bucket bucket_;
   const std::shared_ptr<CredentialsKeeper> credentials_;

@@ -87,6 +87,36 @@ TEST_CASE("names are decoded where the page says that they are encoded, before i
   CHECK(error_of(page_of("<EncodingType>base64</EncodingType>")).trouble == Trouble::kTransient);
 }
 
+TEST_CASE("a plus is itself where blanks are written in another way, and a page that does not tell says so") {
+  const std::string encoding = "<EncodingType>url</EncodingType>";
+  const auto read = [&](const std::vector<std::string>& keys, bool is_encoded = true) {
+    std::string inner = is_encoded ? encoding : "";
+    for (const std::string& key : keys) inner += object_of(key);
+    auto page = read_list_page(page_of(inner), kWhat);
+    REQUIRE(page);
+    return std::move(*page);
+  };
+  CHECK(read({"a+b", "c%20d"}).objects[0].key == "a+b");
+  CHECK_FALSE(read({"a+b", "c%20d"}).has_unsure_plus);
+  for (const char* plus : {"c%2Bd", "c%2bd"}) {
+    CHECK(read({"a+b", plus}).objects[0].key == "a b");
+    CHECK(read({"a+b", plus}).objects[1].key == "c+d");
+    CHECK_FALSE(read({"a+b", plus}).has_unsure_plus);
+  }
+  CHECK(read({"a+b", "c"}).objects[0].key == "a b");
+  CHECK(read({"a+b", "c"}).has_unsure_plus);
+  CHECK(read({"a+b", "c%20%2B"}).has_unsure_plus);
+  CHECK_FALSE(read({"ab", "c"}).has_unsure_plus);
+  CHECK_FALSE(read({"a+b", "c"}, false).has_unsure_plus);
+  CHECK(read_list_page(page_of(encoding + "<CommonPrefixes><Prefix>a+b/</Prefix></CommonPrefixes>"), kWhat)
+            ->has_unsure_plus);
+  for (const char* sign : {"a\xef\xbf\xbd", "a&#13;", "a\nb"}) {
+    CHECK(read({sign}, false).has_unsure_sign);
+    CHECK_FALSE(read({"b", "c+ %d&amp;"}, false).has_unsure_sign);
+  }
+  CHECK_FALSE(read({"a%0A%EF%BF%BD"}).has_unsure_sign);
+}
+
 TEST_CASE("prefixed names, empty pages and unknown elements are fine") {
   CHECK(read_list_page(
             "<s3:ListBucketResult xmlns:s3=\"x\"><s3:Contents><s3:Key>k</s3:Key><s3:Size>2</s3:Size><s3:Owner><s3:ID>"
