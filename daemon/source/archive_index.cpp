@@ -47,7 +47,7 @@ bool is_hidden(std::string_view name) {
   return name.substr(slash == std::string_view::npos ? 0 : slash + 1).starts_with('.');
 }
 
-// What a member is whose bytes can't be given; empty: it is a file or a link.
+// Says of a member why its bytes can't be given; empty: they can, or the member is a link.
 std::string_view words_of_member(TarMember::Kind kind) {
   switch (kind) {
     case TarMember::Kind::kSpecial:
@@ -175,7 +175,7 @@ class Indexer {
     uint32_t link;
   };
 
-  // What stands behind blocks of zeros.
+  // Says which bytes stand behind blocks of zeros.
   void tell_joints(const TarReader& tar) {
     const std::string at = " at byte " + std::to_string(tar.tail().at);
     if (tar.joined_archives() > 0)

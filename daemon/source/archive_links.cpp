@@ -136,7 +136,7 @@ std::optional<ArchiveLinks::End> ArchiveLinks::lead(const Entry& link, std::stri
   return {};
 }
 
-// Finds the hard links of symbolic ones, by what is known of members. What a hard link names stands before it.
+// Finds the hard links of symbolic ones, by what is known of members. A hard link names a member before it.
 void ArchiveLinks::liken(const Order& order) {
   std::string path;
   for (size_t i = 0; i < links_; ++i) {

@@ -6,8 +6,8 @@
 namespace spdld::source {
 namespace {
 
-// Differences as numbers: small ones of either sign are small numbers. Only a link's bytes lie before those of the
-// member before it.
+// Differences as numbers: small ones of either sign are small numbers. Only a link has its bytes before the bytes of
+// the member before it.
 uint64_t folded(int64_t difference) {
   return static_cast<uint64_t>(difference) << 1 ^ static_cast<uint64_t>(difference >> 63);
 }

@@ -273,7 +273,7 @@ bool TarReader::has_content(const Header& header) {
 }
 
 // POSIX lets a hard link have its file's bytes behind its header. Other formats write the file's size there, and no
-// bytes. What stands behind the header tells.
+// bytes. The block behind the header tells which of the two it is.
 bool TarReader::has_link_content(const Header& header) {
   if (header.type != '1' || header.size == 0 || !header.is_posix) return false;
   const uint8_t* block = bytes_at(header.start, kBlock);
@@ -282,7 +282,7 @@ bool TarReader::has_link_content(const Header& header) {
 
 namespace {
 
-// What is said of one member counts before what is said of all; an empty text stands for the header's own.
+// Takes the value of one member, else the value of all members; an empty text stands for the header's own value.
 template <typename Value>
 void override_by(const std::optional<Value>& own, const std::optional<Value>& of_all, Value& value) {
   const auto& said = own ? own : of_all;

@@ -46,7 +46,7 @@ enum class TarEnd : uint8_t {
   kDamaged,  // no header where there should be one
 };
 
-// What stands behind an end mark, which is two blocks of zeros at least, beside further archives, which are read.
+// The bytes behind an end mark, which is two blocks of zeros at least. Further archives are read, and are none of these.
 struct TarTail {
   enum class Kind : uint8_t {
     kNothing,
@@ -66,7 +66,8 @@ class TarReader {
   // `path` is for error sentences. Throws SetupError when the archive can't be read, here and below.
   TarReader(store::View& view, const std::string& path);
 
-  // The next member, of any kind; false at the end. What is said of other members (their long names, say) is none.
+  // The next member, of any kind; false at the end. A header that tells something of other members (a long name, say)
+  // is no member.
   bool next(TarMember& member);
 
   // The reader's position, in bytes from the start; after the end: where the end was found.
@@ -84,7 +85,8 @@ class TarReader {
 
  private:
   struct Header;
-  // What PAX and GNU headers say of the member after them, or of all. An empty text takes back what was said of all.
+  // The contents of PAX and GNU headers, for the member after them, or for all. An empty text of one member stands for
+  // the value in its own header.
   struct Extension {
     std::optional<std::string> name, target;
     std::optional<uint64_t> size;
