@@ -42,7 +42,8 @@ uint64_t own_bytes(const std::filesystem::path& statm) {
   return file >> size >> resident ? resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) : 0;
 }
 
-// What cannot be dropped: shared memory is not on the lists of files (Documentation/admin-guide/cgroup-v2.rst).
+// The memory of a group that the kernel cannot drop. Shared memory is not on the lists of files
+// (Documentation/admin-guide/cgroup-v2.rst).
 uint64_t used_in(const std::filesystem::path& usage, const std::filesystem::path& stat,
                  std::initializer_list<std::string_view> files, uint64_t own) {
   const auto used = number_in(usage);

@@ -117,7 +117,13 @@ Node::Node(Options options)
                 .settings = options_.settings,
                 .host_memory = host_memory_,
                 .make_device_slots = [this](const memory::DeviceRing& ring,
-                                            memory::Gpus::Done done) { gpus_.make_slots(ring, std::move(done)); }},
+                                            memory::Gpus::Done done) { gpus_.make_slots(ring, std::move(done)); },
+                .memory_limits = [] { return memory_limits(); },
+                .cache_to_come =
+                    [this] {
+                      const cache::Report cached = cache_->report();
+                      return cached.ram_bytes_max - std::min(cached.ram_bytes, cached.ram_bytes_max);
+                    }},
                {.on_use = [this](const pipeline::Pipeline& pipeline,
                                  bool in_use) { pipelines_.set_in_use(pipeline, in_use); },
                 .on_rest =

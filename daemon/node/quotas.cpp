@@ -1,9 +1,11 @@
 // Bounds of the memory, slots and open files of each user's rings.
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 
 #include "daemon/node/access.h"
+#include "daemon/node/memory_room.h"
 #include "daemon/node/ring_use.h"
 #include "daemon/node/seating.h"
 
@@ -16,6 +18,16 @@ constexpr uint64_t kFilesPerSession = 3;
 uint64_t open_files_max() {
   rlimit limit{};
   return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : 1024;
+}
+
+// The bytes of host memory that a ring's slots have by now: pages come with the first write to them.
+uint64_t written_bytes(const delivery::Ring& ring) {
+  uint64_t bytes = 0;
+  for (const auto& slot : ring.slots()) {
+    struct stat status {};
+    if (fstat(slot.memory->shared().fd, &status) == 0) bytes += static_cast<uint64_t>(status.st_blocks) * 512;
+  }
+  return bytes;
 }
 
 }  // namespace
@@ -81,6 +93,17 @@ uint64_t Seating::slot_bytes() const {
   return bytes;
 }
 
+uint64_t Seating::promised_bytes() const {
+  uint64_t bytes = 0;
+  const auto add = [&](const Feed& feed) {
+    const uint64_t all = feed.host_bytes();
+    if (all > 0) bytes += all - std::min(all, written_bytes(feed.ring()));
+  };
+  for (const Feed* feed : all_feeds()) add(*feed);
+  for (const auto& feed : closing_) add(*feed);
+  return bytes;
+}
+
 void Seating::make_room(uid_t uid, uint64_t bytes) {
   const auto& settings = lent_.settings;
   uint64_t of_user = 0;
@@ -97,6 +120,14 @@ void Seating::make_room(uid_t uid, uint64_t bytes) {
                                           user_name(uid) + " has " + std::to_string(of_user) + " of " +
                                           std::to_string(user_max) + " (limits.slot_bytes_per_user_max)");
   lent_.host_memory.keep_at_most(settings.slot_bytes_max - in_all - bytes);
+  if (!lent_.memory_limits) return;
+  const MemoryRoom room =
+      memory_room(lent_.memory_limits(), {.wanted_bytes = bytes,
+                                          .promised_bytes = promised_bytes(),
+                                          .cache_bytes = lent_.cache_to_come ? lent_.cache_to_come() : 0,
+                                          .spare_bytes = lent_.host_memory.spare_bytes()});
+  if (!room.refusal.empty()) throw SetupError(Trouble::kLimit, room.refusal);
+  lent_.host_memory.keep_at_most(room.spare_bytes_max);
 }
 
 }  // namespace spdld::node

@@ -20,6 +20,7 @@
 
 #include "config/daemon_settings.h"
 #include "daemon/base/event_loop.h"
+#include "daemon/base/memory_limit.h"
 #include "daemon/control/service.h"
 #include "daemon/memory/cuda/gpus.h"
 #include "daemon/memory/host/host_memory.h"
@@ -64,6 +65,10 @@ class Seating final {
     // As memory::Gpus::make_slots().
     std::function<void(const memory::DeviceRing&, memory::Gpus::Done)> make_device_slots;
     Fillers fillers = {};
+    // The limits of memory that hold for the daemon, and how many bytes its cache may still grow by. Without them, the
+    // settings alone bound the slots.
+    std::function<std::vector<MemoryLimit>()> memory_limits = {};
+    std::function<uint64_t()> cache_to_come = {};
   };
   struct Events {
     // Feeds of the pipeline have come or gone: whether it has any, or has slots made for one.
@@ -125,6 +130,7 @@ class Seating final {
   void note_use(const pipeline::Pipeline& pipeline);
   void check_quota(uid_t uid, size_t slots) const;  // for a new ring; throws where the limits leave no room
   void make_room(uid_t uid, uint64_t bytes);        // for a ring in host memory; throws where the limits leave no room
+  uint64_t promised_bytes() const;                  // of rings, where nothing was written yet
   // For a reader that died with leases on a GPU.
   void lose(const std::shared_ptr<Feed>& feed, delivery::ReaderId id);
   void close_if_empty(const std::shared_ptr<Feed>& feed);

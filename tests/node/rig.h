@@ -161,7 +161,9 @@ class SeatingRig : public FakeFillers {
             .host_memory = host_memory_,
             .make_device_slots = [this](const memory::DeviceRing& ring,
                                         memory::Gpus::Done done) { awaited.emplace_back(ring, std::move(done)); },
-            .fillers = fillers()};
+            .fillers = fillers(),
+            .memory_limits = [this] { return limits; },
+            .cache_to_come = [this] { return cache_to_come; }};
   }
   node::Seating::Events events() {
     return {.on_use = [this](const pipeline::Pipeline&, bool in_use) { is_in_use = in_use; },
@@ -174,6 +176,8 @@ class SeatingRig : public FakeFillers {
 
  public:
   config::DaemonSettings settings;
+  std::vector<MemoryLimit> limits = {};  // of memory; none: the settings alone bound the slots
+  uint64_t cache_to_come = 0;
   control::Client client = a_client();  // the trainer that attaches next; its pid is another each time
   std::shared_ptr<FakeMemory::Rules> gpu = a_gpu();
   std::deque<std::pair<memory::DeviceRing, memory::Gpus::Done>> awaited;

@@ -266,6 +266,23 @@ TEST_CASE("limits of memory, rings and slots bind a user, with what to do") {
     rig.trainers[1]->detach();
     CHECK(rig.seating.slot_bytes() == ring_bytes);  // of a stream that is not yet quiet
   }
+  SECTION("the memory that a control group grants, where other rings count before they are written") {
+    rig.holds_batches = true;  // nothing is written yet
+    rig.limits = {{ring_bytes * 4, ring_bytes, "memory.max grants"}};
+    CHECK(rig.refusal(rig.request("a")).empty());
+    CHECK(rig.refusal(rig.request("b")).find("memory.max grants " + std::to_string(ring_bytes * 4)) ==
+          std::string::npos);  // a quarter is used, a sixteenth is kept, and two rings fit
+    CHECK(rig.refusal(rig.request("c")).find("memory.max grants") != std::string::npos);
+    rig.limits.front().bytes = ring_bytes * 5;
+    CHECK(rig.refusal(rig.request("d")).empty());
+  }
+  SECTION("the memory that a control group grants, where the cache will grow") {
+    rig.holds_batches = true;  // nothing is written yet
+    rig.limits = {{ring_bytes * 2, 0, "memory.max grants"}};
+    rig.cache_to_come = ring_bytes / 2;
+    CHECK(rig.refusal(rig.request("a")).empty());
+    CHECK(rig.refusal(rig.request("b")).find("memory.max grants") != std::string::npos);
+  }
   SECTION("rings") {
     rig.settings.rings_per_user_max = 1;
     CHECK(rig.refusal(rig.request("a")).empty());
