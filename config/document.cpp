@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "config/steering.h"
+
 namespace spdld::config {
 namespace {
 
@@ -328,11 +330,9 @@ std::string printable(std::string_view text, size_t bytes_max) {
   std::string result;
   for (size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
-    // U+0080 to U+009F, as C2 80 to C2 9F, are control characters too.
-    const bool c1 = byte == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0;
-    const bool bad = byte < 0x20 || byte == 0x7F || c1 || (!plain && byte >= 0x80);
-    result += bad ? '?' : text[i];
-    if (c1 && plain) ++i;
+    const size_t steering = steering_bytes(text.substr(i));
+    result += steering > 0 || (!plain && byte >= 0x80) ? '?' : text[i];
+    if (steering > 1 && plain) i += steering - 1;
   }
   return cut ? result + "..." : result;
 }

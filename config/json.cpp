@@ -8,6 +8,8 @@
 #include <utility>
 #include <variant>
 
+#include "config/steering.h"
+
 namespace spdld::config {
 
 using List = std::vector<Json>;
@@ -116,7 +118,7 @@ std::optional<Json> Json::parse(std::string_view text) {
 }
 
 std::string Json::dump(int indent) const {
-  return JsonText::to(*this).dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
+  return steady_json(JsonText::to(*this).dump(indent, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 bool Json::is_null() const { return value_ == nullptr; }

@@ -123,7 +123,7 @@ ExitCode follow_errors(const Globals& globals, const std::string& pipeline, doub
     } catch (const Failure& failure) {
       if (signals.end_asked()) return kFine;
       if (!has_seen) throw;
-      if (!std::exchange(is_lost, true)) std::fprintf(stderr, "spdlctl: %s\n", failure.what());
+      if (!std::exchange(is_lost, true)) std::fprintf(stderr, "spdlctl: %s\n", safe_lines(failure.what()).c_str());
       continue;
     }
     has_seen = true, is_lost = false;

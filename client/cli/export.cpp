@@ -51,8 +51,10 @@ ExitCode export_listing(const Globals& globals, const std::string& pipeline, con
     file.write(lines->text());
     progress.show({"writing", next, listed, "samples"});
   } while (next < listed);
+  const bool is_stdout = file.is_stdout();
   file.finish();
   progress.clear();
+  if (is_stdout) return kFine;  // the listing alone
   if (globals.json())
     print_json({{"file", path}, {"fingerprint", fingerprint}, {"samples", listed}});
   else
@@ -65,7 +67,8 @@ ExitCode export_listing(const Globals& globals, const std::string& pipeline, con
 void declare_export(config::Arguments command, const Globals& globals, Run& run) {
   const auto words = std::make_shared<std::pair<std::string, std::string>>();
   command.word("PIPELINE", words->first, "a pipeline's file (.toml), or its name");
-  command.word("FILE", words->second, "the file to write; the command writes all of it, or nothing");
+  command.word("FILE", words->second,
+               "the file to write: all of it, or nothing; or a pipe or a device, such as /dev/stdout");
   run = [&globals, words] { return export_listing(globals, words->first, words->second); };
 }
 

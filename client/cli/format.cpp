@@ -14,6 +14,7 @@ namespace spdld::cli {
 namespace {
 
 constexpr size_t kTextBytesMax = 4096;
+constexpr size_t kSentenceBytesMax = 8192;
 
 size_t columns_of_stdout() {
   if (const size_t columns = terminal_columns(STDOUT_FILENO); columns > 0) return columns;
@@ -36,6 +37,17 @@ bool colour_wanted() {
 }  // namespace
 
 std::string safe_text(std::string_view text) { return config::printable(text, kTextBytesMax); }
+
+std::string safe_lines(std::string_view text) {
+  std::string lines;
+  while (true) {
+    const size_t end = text.find('\n');
+    lines += config::printable(text.substr(0, end), kSentenceBytesMax);
+    if (end == std::string_view::npos) return lines;
+    lines += '\n';
+    text.remove_prefix(end + 1);
+  }
+}
 
 size_t terminal_columns(int fd) {
   winsize size{};

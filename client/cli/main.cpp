@@ -263,7 +263,7 @@ void declare_globals(config::Arguments options, Globals& globals) {
 }
 
 int fail(ExitCode code, const char* sentence) {
-  std::fprintf(stderr, "spdlctl: %s\n", sentence);
+  std::fprintf(stderr, "spdlctl: %s\n", safe_lines(sentence).c_str());
   return code;
 }
 

@@ -6,11 +6,13 @@
 
 #include <array>
 #include <cstdlib>
-#include <fstream>
 #include <memory>
 
+#include "client/cli/format.h"
 #include "client/cli/new_file.h"
+#include "client/cli/page_token.h"
 #include "client/cli/query.h"
+#include "config/http_address.h"
 #include "proto/unique_fd.h"
 
 extern char** environ;
@@ -20,11 +22,11 @@ namespace {
 
 using config::Json;
 
-constexpr std::string_view kUnix = "unix:";
-constexpr size_t kTokenBytesMax = 256;
+constexpr const char* kSettingsFile = "/etc/spdld/spdld.toml";
 
 struct PageWishes {
   bool no_open = false;
+  std::string settings;
 };
 
 bool has(const char* variable) {
@@ -32,12 +34,22 @@ bool has(const char* variable) {
   return value && *value;
 }
 
-// Empty: this user may not read the file.
-std::string token_in(const std::string& file) {
-  std::ifstream stream(file);
-  std::string token;
-  std::getline(stream, token);
-  return token.size() <= kTokenBytesMax ? token : "";
+// For a value of an attribute in HTML.
+std::string in_html(const std::string& text) {
+  std::string safe;
+  for (const char c : text) {
+    const std::string_view special = c == '&'    ? "&amp;"
+                                     : c == '<'  ? "&lt;"
+                                     : c == '>'  ? "&gt;"
+                                     : c == '"'  ? "&quot;"
+                                     : c == '\'' ? "&#39;"
+                                                 : "";
+    if (special.empty())
+      safe += c;
+    else
+      safe += special;
+  }
+  return safe;
 }
 
 // The token stands behind the #, which a browser keeps to itself.
@@ -60,7 +72,7 @@ bool open_in_browser(const std::string& url) {
     NewFile page(file);
     page.write(
         "<!DOCTYPE html><meta charset=\"utf-8\"><title>spdld</title><meta http-equiv=\"refresh\" content=\"0; url=" +
-        url + "\">\n");
+        in_html(url) + "\">\n");
     page.finish();
   } catch (const Failure&) {
     umask(before);
@@ -81,29 +93,36 @@ bool open_in_browser(const std::string& url) {
 
 ExitCode page(const Globals& globals, const PageWishes& wishes) {
   const Json found = ask(globals, "page");
-  const std::string address = text_at(found, "address"), token_file = text_at(found, "token_file");
+  const std::string address = text_at(found, "address"), named_file = text_at(found, "token_file");
   if (!flag_or_false(found, "page"))
     throw Failure(
         kWrong,
         address.empty()
             ? "this daemon has no page: set listen and page = true in [http] of its file, and restart it."
             : "this daemon serves no page at " + address + ": set page = true in [http] of its file, and restart it.");
-  std::string token = text_at(found, "token");
-  if (token.empty() && !token_file.empty()) token = token_in(token_file);
-  const bool is_unix = address.starts_with(kUnix);
-  const std::string target = is_unix ? address.substr(kUnix.size()) : address;
-  const std::string url = address_of_page(is_unix ? "localhost:9464" : address, token);
+  // The daemon may be anybody's: its address must be one of this machine, and it names no file to read.
+  const auto at = config::parse_http_address(address).address;
+  PageToken known{text_at(found, "token"), ""};
+  if (!at || (!known.token.empty() && !is_token(known.token)))
+    throw Failure(kWrong, "the daemon's answer has no address of a page: it is no spdld of this version.");
+  if (known.token.empty() && !named_file.empty())
+    known = page_token(wishes.settings.empty() ? kSettingsFile : wishes.settings, *at);
+  const std::string& token = known.token;
+  const bool is_unix = at->is_unix();
+  const std::string target = is_unix ? at->path : at->text();
+  const std::string url = address_of_page(is_unix ? "localhost:9464" : target, token);
   if (globals.json()) {
-    print_json({{"url", url}, {"address", address}});
+    print_json({{"url", url}, {"address", at->text()}});
     return kFine;
   }
   const bool is_desktop = !wishes.no_open && (has("DISPLAY") || has("WAYLAND_DISPLAY"));
   std::string text = url + "\n";
   if (is_unix || has("SSH_CONNECTION")) text += "Where your browser runs, first run: " + by_ssh(target) + "\n";
-  if (token.empty() && !token_file.empty())
-    text += "The page asks for the token in " + token_file + ", which this user may not read.\n";
+  if (!known.why.empty())
+    text += "The page asks for the daemon's token, which spdlctl does not know: " + known.why +
+            " (--config names the daemon's file).\n";
   if (!is_unix && is_desktop && open_in_browser(url)) text += "The page opens in the browser.\n";
-  print(text);
+  print(safe_lines(text));
   return kFine;
 }
 
@@ -111,6 +130,9 @@ ExitCode page(const Globals& globals, const PageWishes& wishes) {
 
 void declare_page(config::Arguments command, const Globals& globals, Run& run) {
   const auto wishes = std::make_shared<PageWishes>();
+  command.text(
+      "--config", wishes->settings, "FILE",
+      std::string("the daemon's settings file, which names the token's file (default: ") + kSettingsFile + ")");
   command.flag("--no-open", wishes->no_open, "print the address alone");
   run = [&globals, wishes] { return page(globals, *wishes); };
 }

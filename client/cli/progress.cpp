@@ -30,7 +30,9 @@ void StderrProgress::show(const text::Progress& progress) {
   if (!is_on_) return;
   const double now_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
   const size_t columns = terminal_columns(STDERR_FILENO);
-  write(line_.show(progress, now_s, columns > 0 ? columns : Page().columns));
+  text::Progress safe = progress;  // the daemon says what is done
+  for (std::string* word : {&safe.what, &safe.unit, &safe.made_unit}) *word = safe_text(*word);
+  write(line_.show(safe, now_s, columns > 0 ? columns : Page().columns));
 }
 
 void StderrProgress::clear() { write(line_.clear()); }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <numeric>
@@ -71,7 +72,8 @@ Target target_of(const ShowWishes& wishes) {
 
 // A file that is no picture is not written over by mistake.
 void refuse_other_file(const ShowWishes& wishes) {
-  if (wishes.force) return;
+  std::error_code error;
+  if (wishes.force || !std::filesystem::is_regular_file(wishes.path, error)) return;
   std::ifstream file(wishes.path, std::ios::binary);
   std::string begin(sheet::kPngSignature.size(), '\0');
   if (!file || file.peek() == std::ifstream::traits_type::eof()) return;
@@ -196,14 +198,18 @@ void print_blocks(std::vector<sheet::Card> cards, const sheet::Grid& grid) {
   }
 }
 
-void write_sheet(const ShowWishes& wishes, Target target, const sheet::Canvas& canvas) {
-  if (target == Target::kSixel) return print(sheet::sixel_text(canvas));
-  const std::string png = sheet::png_of(canvas);
-  if (target == Target::kKitty) return print(sheet::kitty_text(png));
-  if (target == Target::kPng) return print(png);
+// Returns whether the sheet stands in a file of its own, about which something may be said on standard output.
+bool write_sheet(const ShowWishes& wishes, Target target, const sheet::Canvas& canvas) {
+  const std::string png = target == Target::kSixel ? sheet::sixel_text(canvas) : sheet::png_of(canvas);
+  if (target != Target::kFile) {
+    print(target == Target::kKitty ? sheet::kitty_text(png) : png);
+    return false;
+  }
   NewFile file(wishes.path);
   file.write(png);
+  const bool is_stdout = file.is_stdout();
   file.finish();
+  return !is_stdout;
 }
 
 ExitCode show(const Globals& globals, const ShowWishes& wishes) {
@@ -228,8 +234,7 @@ ExitCode show(const Globals& globals, const ShowWishes& wishes) {
     return kFine;
   }
   const sheet::Canvas canvas = sheet_of(cards, grid);
-  write_sheet(wishes, target, canvas);
-  if (target != Target::kFile) return kFine;
+  if (!write_sheet(wishes, target, canvas)) return kFine;
   if (globals.json())
     print_json(
         {{"file", wishes.path}, {"samples", cards.size()}, {"width", canvas.width()}, {"height", canvas.height()}});

@@ -107,8 +107,9 @@ ExitCode trace(const Globals& globals, const TraceWishes& wishes) {
     if (next <= before && next < count_at(part, "notes")) throw Failure(kWrong, "the daemon answered without notes.");
   } while (next < count_at(part, "notes"));
   trace->finish(count_at(part, "dropped"));
+  const bool is_stdout = file.is_stdout();
   file.finish();
-  print_outcome(globals, wishes, *trace, part);
+  if (!is_stdout) print_outcome(globals, wishes, *trace, part);
   return kFine;
 }
 
@@ -117,7 +118,8 @@ ExitCode trace(const Globals& globals, const TraceWishes& wishes) {
 void declare_trace(config::Arguments command, const Globals& globals, Run& run) {
   const auto wishes = std::make_shared<TraceWishes>();
   command.word("PIPELINE", wishes->pipeline, "the pipeline's name, as `spdlctl ls` shows it");
-  command.word("FILE", wishes->file, "the file to write; the command writes all of it, or nothing");
+  command.word("FILE", wishes->file,
+               "the file to write: all of it, or nothing; or a pipe or a device, such as /dev/stdout");
   command.number("--seconds", wishes->seconds, kSecondsMin, kSecondsMax, "S", "how long to note (default 5)");
   run = [&globals, wishes] { return trace(globals, *wishes); };
 }

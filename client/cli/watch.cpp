@@ -48,7 +48,7 @@ class Watching {
       lost_s_.reset(), why_lost_.reset();
     } catch (const Failure& failure) {
       if (!lost_s_ && view_.text && !on_terminal_ && !signals_.end_asked())
-        std::fprintf(stderr, "spdlctl: %s\n", failure.what());
+        std::fprintf(stderr, "spdlctl: %s\n", safe_lines(failure.what()).c_str());
       if (!lost_s_) lost_s_ = now_s();
       why_lost_ = failure;
     }
