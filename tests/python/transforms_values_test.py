@@ -15,16 +15,14 @@ from spdld._transforms import converted
 from transforms_test import answers, canonical
 
 VALUES = [
-    "None", "True", "False", "0", "1", "2", "3", "-1", "-5", "40", "255", "300", "70000", "9" * 30, "0.5", "1.5", "-0.5", "30.0", "1e300",
-    "float('nan')", "float('inf')", "-float('inf')", "''", "'x'", "'random'", "'constant'", "'reflect'", "'edge'", "'symmetric'",
-    "'bilinear'", "'imagenet'", "'default'", "'RGB'", "'L'", "()", "[]", "(1,)", "(0.5,)", "[3, 5]", "(5, 3)", "(0, 0)", "(0.25, 0.75)",
-    "(0.75, 0.25)", "(1.0, 2.0)", "(-3, 3)", "(1, 2, 3)", "(0.5, 0.25, 0.125)", "(1, 2, 3, 4)", "[[1, 2], 3]", "['a', 'b']", "(True, False)",
-    "(None, None)", "{}", "{'a': 1}", "{'others': 3}", "{T.Resize: 1, 'others': 5}", "{torch.Tensor: 3}", "{torch.Tensor: 3, 'others': 9}",
-    "{torch.Tensor: torch.float32, 'others': None}", "{1: 2}", "T.InterpolationMode.BICUBIC", "T.InterpolationMode.BILINEAR",
-    "T.InterpolationMode.NEAREST", "T.InterpolationMode.HAMMING", "T.InterpolationMode", "T.AutoAugmentPolicy.SVHN", "torch.float32",
-    "torch.float", "torch.half", "torch.uint8", "torch.int64", "torch", "print", "lambda value: value", "b'x'", "1j", "...", "range(2)",
-    "np.float32(0.5)", "np.array([3, 5])", "torch.tensor(3)", "torch.tensor([0.5, 0.5, 0.5])", "(1, 2) + (3,)", "[0.5] * 3", "7 * 2", "2 ** 3",
-    "{1, 2}", "(3 if True else 4)", "int(7.9)", "T.Resize", "T.Resize(3)", "[T.RandomInvert()]", "[T.Resize]", "[3]", "T.RandomInvert()",
+    "None", "True", "0", "1", "3", "-1", "40", "70000", "9" * 30, "0.5", "1.5", "-0.5", "30.0", "1e300", "float('nan')",
+    "float('inf')", "''", "'random'", "'reflect'", "'bilinear'", "'imagenet'", "'default'", "'RGB'", "()", "(1,)", "(0.5,)", "[3, 5]",
+    "(5, 3)", "(0, 0)", "(0.25, 0.75)", "(1.0, 2.0)", "(-3, 3)", "(1, 2, 3)", "(0.5, 0.25, 0.125)", "(1, 2, 3, 4)", "[[1, 2], 3]",
+    "['a', 'b']", "(None, None)", "{}", "{'a': 1}", "{'others': 3}", "{T.Resize: 1, 'others': 5}", "{torch.Tensor: 3}",
+    "{torch.Tensor: torch.float32, 'others': None}", "{1: 2}", "T.InterpolationMode.BICUBIC", "T.InterpolationMode.NEAREST",
+    "T.InterpolationMode.HAMMING", "T.InterpolationMode", "T.AutoAugmentPolicy.SVHN", "torch.float32", "torch.half", "torch.int64",
+    "torch", "print", "lambda value: value", "b'x'", "1j", "range(2)", "np.float32(0.5)", "torch.tensor([0.5, 0.5, 0.5])",
+    "(1, 2) + (3,)", "[0.5] * 3", "7 * 2", "{1, 2}", "(3 if True else 4)", "int(7.9)", "T.Resize(3)", "[T.RandomInvert()]", "[T.Resize]",
 ]
 # The arguments that a class needs.
 NEEDED = {
@@ -91,7 +89,7 @@ class OddValues(unittest.TestCase):
                 self.assertNotIn("error", made)
                 self.assertEqual([canonical(entry) for entry in ours], [canonical(entry) for entry in made["ops"]])
         self.assertGreater(taken, 300)
-        self.assertGreater(refused, 3000)
+        self.assertGreater(refused, 2000)
         self.check({made["toml"] for made in objects if "ops" in made and not made["on_batches"]} |
                    {operations_text(ours) for ours in texts if ours is not None and not ours.on_batches})
 
@@ -103,7 +101,7 @@ class OddValues(unittest.TestCase):
                 file = Path(folder) / f"{start}.toml"
                 outputs = []
                 for number, text in enumerate(lists[start:start + 40]):
-                    sized = text.replace("exif = false },", 'exif = false },\n  { op = "resize", size = [64, 64] },', 1)
+                    sized = text.replace("exif = false },", 'exif = false },\n  { op = "resize", size = [512, 512] },', 1)
                     is_tensor = any(f'op = "{end}"' in text for end in ("convert", "normalize", "random-erasing", "five-crop", "ten-crop"))
                     sized = sized if is_tensor else sized[:-1] + '  { op = "resize", size = [64, 64] },\n]'
                     outputs.append(f'[[output]]\nname = "o{number}"\nfrom = "image"\nops = {sized}\n')

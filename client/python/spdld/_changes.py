@@ -1,4 +1,4 @@
-"""What a script may change after it was made: lists, transforms and data sets, by whatever name, and members of modules.
+"""Lists, transforms and data sets that a script may change after they were made, by whatever name, and members of modules.
 
 A value counts as changed where the script assigns to a part of it, calls a method that may change it, gives it to code that is
 not known, or puts it where the text does not tell who reaches it.
@@ -99,7 +99,7 @@ class Changes:
         return False
 
     def _parted(self, source: Optional[ast.expr]) -> Optional[ast.expr]:
-        """What a loop variable is a part of: no part of a data set or of a call's result, whose value is not known anyway."""
+        """The expression whose parts a loop variable may be; none for samples of a data set, and for results of unknown calls."""
         if source is None or self._gives_data(source):
             return None
         calls = [part for part in ast.walk(source) if isinstance(part, ast.Call)]
@@ -194,7 +194,7 @@ class Changes:
 
 
 def _names_of(node: ast.expr, is_deep: bool) -> List[ast.Name]:
-    """The names whose values an expression's value may be; of a call, those that it may keep."""
+    """The names whose values an expression's value may be; of a call, the names of its arguments."""
     if is_deep:
         return [part for part in ast.walk(node) if isinstance(part, ast.Name)]
     while isinstance(node, (ast.Attribute, ast.Subscript)):

@@ -18,7 +18,7 @@ class Mixing(NamedTuple):
 
 
 def mixing_of(script: Script, loader: Optional[ast.Call], collate: Optional[ast.expr]) -> Mixing:
-    """What the script's text shows to mix this DataLoader's batches. `collate`: its collate_fn."""
+    """The call that mixes this DataLoader's batches, by the script's text. `collate`: its collate_fn."""
     mixers = _mixers(script)
     placed = (_in_collate(script, collate), *_in_loops(script, loader))
     found = [call for call in mixers for place in placed if place is call]

@@ -190,7 +190,7 @@ class Names:
 
 
 def _declarations(nodes: Sequence[ast.AST]) -> Iterator["ast.Global | ast.Nonlocal"]:
-    """The "global" and "nonlocal" of a body, without those of functions and classes in it."""
+    """The "global" and "nonlocal" of a body. Functions and classes in it have their own."""
     queue: List[ast.AST] = list(nodes)
     while queue:
         node = queue.pop()

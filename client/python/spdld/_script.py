@@ -45,7 +45,7 @@ class Script:
         self._steps = 0
 
     def doubts(self) -> List[Tuple[int, str]]:
-        """What may give any name another meaning: lines and sentences."""
+        """Lines that may give any name another meaning, and sentences about them."""
         return self._changes.doubts
 
     def nodes(self, *kinds: Any) -> List[Any]:

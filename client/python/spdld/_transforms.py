@@ -8,8 +8,8 @@ from spdld._toml import operations_text
 from spdld._values import Refused, of_type
 
 _DTYPES = ("float32", "float16", "bfloat16")
-_FLOATS = (*_DTYPES, "float64")
 _BATCHES = {"CutMix": "cutmix", "MixUp": "mixup"}
+_HELD_MAX = 16  # of an operation that holds others
 _NO_CHANGE: Operation = {"op": "brightness", "factor": 1}
 
 
@@ -97,6 +97,7 @@ def _defaults(name: str) -> List[Tuple[str, Any]]:
 
 
 def _parameters(transform: Any) -> Dict[str, Any]:
+    """The arguments that its class takes, with their defaults."""
     try:
         found = inspect.signature(type(transform)).parameters
     except (TypeError, ValueError):
@@ -209,7 +210,11 @@ class Chain:
 
     def _holder(self, step: Transform, place: str) -> Operation:
         members = list(step.read("transforms"))
+        if not members and step.name == "RandomOrder":
+            raise Refused("has no transforms")
         held = [self._branch(member, f"{place}.transforms[{number}]") for number, member in enumerate(members)]
+        if max(len(members), *map(len, held), 0 if step.name != "RandomApply" else sum(map(len, held))) > _HELD_MAX:
+            raise Refused(f"holds more than {_HELD_MAX} operations")
         if step.name == "RandomApply":
             return {"op": "random-apply", "p": step.read("p"), "ops": [entry for branch in held for entry in branch]
                     or [dict(_NO_CHANGE)]}
@@ -306,10 +311,21 @@ class Chain:
         for erasing, white in self._erasing:
             if "value" in erasing and white != 0:
                 erasing = {**erasing, "value": self._at_the_end(erasing["value"], white)}
-            if max(map(abs, erasing.get("value", [0]))) > ERASED_MAX:
-                self._faults.append(Problem("transforms", "RandomErasing", f"has a value beyond {ERASED_MAX} in the finished tensor"))
+            why = self._why_not_erased(erasing)
+            if why:
+                self._faults.append(Problem("transforms", "RandomErasing", why))
             done.append(erasing)
         return done
+
+    def _why_not_erased(self, erasing: Operation) -> str:
+        """Why the finished tensor cannot hold what an erasing writes; empty: it can."""
+        written: List[float] = erasing.get("value", [0])
+        is_bytes = self.picture.kind == "uint8" and self._normalize is None
+        if is_bytes and ("noise" in erasing or any(value != int(value) or not 0 <= value <= 255 for value in written)):
+            return "writes noise, or other values than whole numbers from 0 to 255, into a tensor of uint8"
+        if max(abs(value) for value in written) > ERASED_MAX:
+            return f"has a value beyond {ERASED_MAX} in the finished tensor"
+        return ""
 
     def _at_the_end(self, values: List[float], white: float) -> List[float]:
         factor = self.picture.white / white

@@ -2,8 +2,8 @@
 
     python -m spdld.migrate train.py -o train.toml
 
-The script's text is read, and nothing of it is run. What the text does not tell for certain is not written: such a part is named
-in `gaps` of the file, and spdlctl and the daemon refuse the file until somebody has written it.
+The script's text is read, and nothing of it is run. The file has what the text tells for certain. Each other part is named in `gaps`
+of the file, and spdlctl and the daemon refuse the file until somebody has written this part.
 """
 import argparse
 import ast
