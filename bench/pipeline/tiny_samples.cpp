@@ -89,7 +89,7 @@ class Trainer final : public pipeline::FillObserver {
       : threads_(threads),
         fetcher_(options.bytes),
         pool_(threads),
-        contexts_(threads),
+        contexts_(pool_.runners()),
         pipeline_(std::make_shared<pipeline::Pipeline>(
             spec_of(options), std::make_unique<TinyListing>(options.samples), 0.0,
             pipeline::Resources{.pool = pool_, .fetcher = fetcher_, .contexts = contexts_, .cache = cache_})),

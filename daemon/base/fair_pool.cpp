@@ -11,8 +11,11 @@ namespace {
 constexpr uint64_t kSliceNs = 1'000'000;
 // By which part a lane's expected cost falls towards the cost of a slice that was cheaper.
 constexpr double kForgotten = 1.0 / 8;
-// How often an idle thread looks whether a task may begin that had to wait for its turn.
-constexpr auto kLookEvery = std::chrono::milliseconds(1);
+// How often an idle thread looks whether a task may begin that had to wait for its turn, and whether a slice has become
+// dear where all that may serve do.
+constexpr auto kLookEvery = std::chrono::milliseconds(1), kLookAtSlicesEvery = std::chrono::milliseconds(20);
+// Threads that take the place of parked ones.
+constexpr unsigned kSpareMin = 4, kSpareMax = 20;
 
 }  // namespace
 
@@ -80,9 +83,18 @@ double FairPool::Lane::weight() const {
   return share_.weight;
 }
 
+unsigned FairPool::runners_of(unsigned threads) {
+  threads = std::max(threads, 1u);
+  return threads + std::min(2 * threads + kSpareMin, kSpareMax);
+}
+
 FairPool::FairPool(unsigned threads, Clocks clocks)
-    : clocks_(clocks), concurrency_(std::max(threads, 1u)), awake_(concurrency_) {
-  for (unsigned i = 0; i < concurrency_; i++) pool_threads_.push_back(std::make_unique<PoolThread>());
+    : clocks_(clocks),
+      budget_(std::max(threads, 1u)),
+      concurrency_(budget_),
+      concurrency_max_(budget_),
+      awake_(runners_of(threads)) {
+  for (unsigned i = 0; i < awake_; i++) pool_threads_.push_back(std::make_unique<PoolThread>());
   for (unsigned i = 0; i < pool_threads_.size(); i++)
     threads_.emplace_back([this, i] {
       name_thread("decode", i);
@@ -99,9 +111,10 @@ FairPool::~FairPool() {
   for (auto& thread : threads_) thread.join();
 }
 
-void FairPool::set_concurrency(unsigned concurrency) {
+void FairPool::set_concurrency(unsigned concurrency, unsigned most) {
   std::lock_guard lock(mutex_);
   concurrency_ = std::clamp(concurrency, 1u, threads());
+  concurrency_max_ = std::clamp(most, concurrency_, threads());
   call_for_waiting();
 }
 
@@ -147,12 +160,12 @@ FairPool::Rivals FairPool::rivals_of(const Lane& lane) {
 }
 
 double FairPool::place_of(const Group& group, uint64_t now_ns) const {
-  if (group.share_.waiting > 0) return group.share_.virtual_ns;
+  if (group.share_.is_waiting()) return group.share_.virtual_ns;
   return place_of(group.share_, rivals_of(group), served_at_ns_, now_ns);
 }
 
 double FairPool::place_of(const Lane& lane, uint64_t now_ns) const {
-  if (lane.share_.waiting > 0) return lane.share_.virtual_ns;
+  if (lane.share_.is_waiting()) return lane.share_.virtual_ns;
   return place_of(lane.share_, rivals_of(lane), lane.group_->served_at_ns_, now_ns);
 }
 
@@ -201,14 +214,15 @@ void FairPool::look_at_slices(uint64_t now_ns) {
   looked_ns_ = now_ns;
   for (const auto& one : pool_threads_) {
     Slice& slice = one->slice;
-    if (!slice.lane || now_ns < slice.start_ns) continue;
+    if (!slice.lane || one->parked || now_ns < slice.start_ns) continue;
     const double lasts_ns = static_cast<double>(now_ns - slice.start_ns);
     if (lasts_ns <= slice.paid_ns) continue;
     pay(*slice.lane, lasts_ns - slice.paid_ns);
     slice.paid_ns = lasts_ns;
-    if (lasts_ns <= static_cast<double>(kDearNs)) continue;
-    expect(*slice.lane, std::max(slice.lane->expected_ns_, lasts_ns));
-    if (!std::exchange(slice.is_dear, true)) dear_slices_++;
+    const double all_ns = slice.before_ns + lasts_ns;
+    if (all_ns <= static_cast<double>(kDearNs)) continue;
+    expect(*slice.lane, std::max(slice.lane->expected_ns_, all_ns));
+    if (!std::exchange(slice.is_dear, true)) count_dear(slice, true);
   }
 }
 
@@ -243,41 +257,67 @@ bool FairPool::is_ahead(const Lane& lane, uint64_t now_ns) const {
   return false;
 }
 
+// Whether the lane's next task may begin, where dear slices do not hold their half of the threads.
+bool FairPool::may_begin(const Lane& lane, uint64_t now_ns) const {
+  if (!lane.first_ || lane.group_->share_.parked > 0) return false;
+  const unsigned spare = runners() - budget_;
+  if (lane.is_dear() && parked_ > spare - std::min(budget_, spare / 4)) return false;
+  return !is_ahead(lane, now_ns);
+}
+
 // How many of the tasks that wait may begin.
 size_t FairPool::startable() const {
   const uint64_t now_ns = clocks_.monotonic_ns();
   size_t dear = 0, others = 0;
   for (const Group* group : groups_)
     for (const Lane* lane : group->lanes_)
-      if (lane->first_ && !is_ahead(*lane, now_ns)) (lane->is_dear() ? dear : others) += lane->share_.waiting;
+      if (may_begin(*lane, now_ns)) (lane->is_dear() ? dear : others) += lane->share_.waiting;
   if (dear > 0 && has_cheap_neighbour(now_ns))
     dear = std::min<size_t>(dear, dear_max() - std::min(dear_max(), dear_slices_));
   return dear + others;
 }
 
-// Calls idle threads, the lowest first, until there is one on its way for every task that may begin.
+FairPool::PoolThread* FairPool::idle_thread() const {
+  for (const auto& one : pool_threads_)
+    if (one->idle) return one.get();
+  return nullptr;
+}
+
+void FairPool::call(PoolThread& idle) {
+  idle.idle = false;
+  idle.called = true;
+  awake_++;
+  coming_++;
+  idle.call.notify_one();
+}
+
+// Lets parked tasks go on where threads may serve, and then calls idle threads, the lowest first, until there is one on
+// its way for every task that may begin.
 void FairPool::call_for_waiting() {
-  if (coming_ >= waiting() || awake_ >= concurrency_) return;
-  const size_t wanted = startable();
-  for (unsigned i = 0; i < concurrency_ && coming_ < wanted && awake_ < concurrency_; i++) {
-    PoolThread& other = *pool_threads_[i];
-    if (!other.idle) continue;
-    other.idle = false;
-    other.called = true;
-    awake_++;
-    coming_++;
-    other.call.notify_one();
+  if (parked_ == 0 && coming_ >= waiting()) return;
+  const unsigned most = seats();
+  while (parked_ > 0 && awake_ < most) {
+    PoolThread* const parked = next_parked(clocks_.monotonic_ns());
+    if (parked == nullptr) break;
+    go_on(*parked);
   }
-  if (coming_ < waiting()) have_one_look();
+  if (coming_ < waiting() && awake_ < most) {
+    for (size_t left = startable(); coming_ < left && awake_ < most;) call(*idle_thread());
+  }
+  if (coming_ < waiting() || parked_ > 0) have_one_look();
 }
 
 void FairPool::have_one_look() {
-  for (unsigned i = 0; i < concurrency_ && !has_looker_; i++) {
-    PoolThread& other = *pool_threads_[i];
-    if (!other.idle) continue;
-    has_looker_ = other.looks = true;
-    other.call.notify_one();
-  }
+  if (has_looker_) return;
+  PoolThread* const other = idle_thread();
+  if (other == nullptr) return;
+  has_looker_ = other->looks = true;
+  other->call.notify_one();
+}
+
+bool FairPool::is_behind(const Lane& one, const Lane& other) {
+  if (one.group_ == other.group_) return one.share_.virtual_ns < other.share_.virtual_ns;
+  return one.group_->share_.virtual_ns < other.group_->share_.virtual_ns;
 }
 
 FairPool::Lane* FairPool::least_served() {
@@ -285,15 +325,11 @@ FairPool::Lane* FairPool::least_served() {
   const uint64_t now_ns = clocks_.monotonic_ns();
   look_at_slices(now_ns);
   const bool full = is_full(now_ns);
-  const auto is_behind = [](const Lane& a, const Lane& b) {
-    if (a.group_ == b.group_) return a.share_.virtual_ns < b.share_.virtual_ns;
-    return a.group_->share_.virtual_ns < b.group_->share_.virtual_ns;
-  };
   Lane* least = nullptr;
   for (const Group* group : groups_) {
     for (Lane* lane : group->lanes_) {
       if (!lane->first_ || (full && lane->is_dear()) || (least && !is_behind(*lane, *least))) continue;
-      if (!is_ahead(*lane, now_ns)) least = lane;
+      if (may_begin(*lane, now_ns)) least = lane;
     }
   }
   if (full && least) hold_back(*least);
@@ -332,40 +368,72 @@ bool FairPool::may_go_on(const Slice& slice) {
   return slice.lane && slice.lane->first_ && (slice.is_dear || !slice.lane->is_dear());
 }
 
+void FairPool::count_dear(const Slice& slice, bool runs) {
+  const auto add = [&](unsigned& to) { runs ? ++to : --to; };
+  add(dear_slices_);
+  add(slice.lane->share_.dear);
+  add(slice.lane->group_->share_.dear);
+}
+
+// The slice begins to run, or runs no more.
+void FairPool::count(const Slice& slice, bool runs) {
+  const auto add = [&](unsigned& to) { runs ? ++to : --to; };
+  add(slice.lane->share_.slices);
+  add(slice.lane->group_->share_.slices);
+  if (slice.is_dear) count_dear(slice, runs);
+}
+
 void FairPool::enter(Slice& slice, Lane& lane) {
   slice.lane = &lane;
-  slice.start_ns = clocks_.monotonic_ns();
+  slice.start_ns = slice.turn_ns = clocks_.monotonic_ns();
   slice.paid_ns = lane.expected_ns_;
+  slice.before_ns = 0;
   slice.is_dear = lane.is_dear();
-  if (slice.is_dear) dear_slices_++;
-  lane.share_.slices++;
-  lane.group_->share_.slices++;
+  count(slice, true);
   served_at_ns_ = lane.group_->share_.virtual_ns;
   lane.group_->served_at_ns_ = lane.share_.virtual_ns;
   pay(lane, slice.paid_ns);
 }
 
-void FairPool::charge(Slice& slice, uint64_t cpu_now_ns) {
-  Lane& lane = *slice.lane;
+// Charges a slice for the time since it began, or since its task last gave way.
+void FairPool::charge_part(Slice& slice, uint64_t cpu_now_ns) {
   const uint64_t used_ns = cpu_now_ns - slice.cpu_ns;
   const auto cost_ns = static_cast<double>(used_ns);
-  const bool was_dear = lane.is_dear();
-  slice.cpu_ns = cpu_now_ns;
-  slice.lane = nullptr;
   busy_ns_.add(used_ns);
-  lane.busy_ns_.add(used_ns);
-  pay(lane, cost_ns - slice.paid_ns);
+  slice.lane->busy_ns_.add(used_ns);
+  pay(*slice.lane, cost_ns - slice.paid_ns);
+  slice.cpu_ns = cpu_now_ns;
+  slice.paid_ns = 0;
+  slice.before_ns += cost_ns;
+}
+
+void FairPool::charge(Slice& slice, uint64_t cpu_now_ns) {
+  Lane& lane = *slice.lane;
+  const bool was_dear = lane.is_dear();
+  charge_part(slice, cpu_now_ns);
+  const double cost_ns = slice.before_ns;
+  count(slice, false);
+  slice.lane = nullptr;
   const double fall_ns = std::max(lane.expected_ns_ - cost_ns, 0.0);
   expect(lane, lane.is_known_ ? cost_ns + fall_ns * (1 - kForgotten) : cost_ns);
-  if (slice.is_dear) dear_slices_--;
-  lane.share_.slices--;
-  lane.group_->share_.slices--;
   if (!lane.share_.is_busy()) fall_asleep(lane);
   if (slice.is_dear || was_dear) call_for_waiting();  // tasks that were held back may begin
 }
 
-// A thread beyond the concurrency leaves at the end of its task, and one below it takes over.
-bool FairPool::may_serve(unsigned thread) const { return thread < concurrency_ && awake_ <= concurrency_; }
+uint64_t FairPool::busy_now_ns() const {
+  std::lock_guard lock(mutex_);
+  const uint64_t now_ns = clocks_.monotonic_ns();
+  uint64_t busy_ns = busy_ns_.value();
+  for (const auto& one : pool_threads_)
+    if (one->slice.lane && !one->parked) busy_ns += now_ns - std::min(now_ns, one->slice.start_ns);
+  return busy_ns;
+}
+
+// A thread beyond the threads that may serve leaves at the end of its task, and a lower thread takes over.
+bool FairPool::may_serve(unsigned thread) const {
+  const unsigned most = seats();
+  return thread < most + parked_ && awake_ <= most;
+}
 
 void FairPool::rest(unsigned thread, std::unique_lock<std::mutex>& lock) {
   PoolThread& own = *pool_threads_[thread];
@@ -389,9 +457,10 @@ void FairPool::await_call(PoolThread& own, std::unique_lock<std::mutex>& lock) {
       own.call.wait(lock, [&] { return is_called() || own.looks; });
       continue;
     }
-    own.call.wait_for(lock, kLookEvery, is_called);
+    own.call.wait_for(lock, awake_ < concurrency_ ? kLookEvery : kLookAtSlicesEvery, is_called);
     if (is_called()) break;
     has_looker_ = own.looks = false;
+    look_at_slices(clocks_.monotonic_ns());
     call_for_waiting();  // which may have this thread look again
   }
   if (!std::exchange(own.looks, false)) return;
@@ -407,6 +476,10 @@ void FairPool::serve(unsigned thread) {
     // While its slice lasts the thread stays with its lane: what it used is not charged yet.
     if (slice.lane && !(may_go_on(slice) && may_serve(thread))) charge(slice, clocks_.thread_cpu_ns());
     Lane* lane = slice.lane ? slice.lane : least_served();
+    if (!slice.lane && parked_ > 0 && may_serve(thread)) {
+      PoolThread* const parked = next_parked(clocks_.monotonic_ns());
+      if (parked && (!lane || !is_behind(*lane, *parked->slice.lane))) go_on(*parked), lane = nullptr;
+    }
     if (!lane && stopping_) return;
     if (!lane || (!may_serve(thread) && !stopping_)) {
       rest(thread, lock);
@@ -417,7 +490,7 @@ void FairPool::serve(unsigned thread) {
     lock.unlock();
     task->run(thread);
     // Where the thread will have nothing to do it charges now, not under the lock.
-    const bool over = waiting() == 0 || clocks_.monotonic_ns() - slice.start_ns >= kSliceNs;
+    const bool over = waiting() == 0 || slice.before_ns > 0 || clocks_.monotonic_ns() - slice.start_ns >= kSliceNs;
     const uint64_t cpu_now_ns = over ? clocks_.thread_cpu_ns() : 0;
     lock.lock();
     if (over) charge(slice, cpu_now_ns);

@@ -25,6 +25,7 @@ class Chain {
   Status run(Value value, const Run& run) const {
     for (size_t i = 0; i < nodes_.size(); i++) {
       const Lap lap(run.workspace.timer(), names_[i]);
+      run.workspace.guard().doing(names_[i]);
       if (Status status = nodes_[i]->run(value, run); !status) return status;
     }
     return Done{};

@@ -8,13 +8,16 @@
 #include <vector>
 
 #include "daemon/media/decode_limits.h"
+#include "daemon/media/work_guard.h"
 #include "daemon/media/work_times.h"
 
 namespace spdld::media {
 
 class Workspace {
  public:
-  explicit Workspace(const DecodeLimits& limits = {}) : limits_(limits) {}
+  explicit Workspace(const DecodeLimits& limits = {}) : limits_(limits), guard_(std::make_unique<WorkGuard>(limits)) {
+    limits_.guard = guard_.get();
+  }
 
   // The thread's object of type T, which is made from the limits and has shrink(bytes_max).
   template <typename T>
@@ -27,6 +30,8 @@ class Workspace {
 
   // Measures the time of the sample that is worked on, where that sample is measured.
   WorkTimer& timer() { return timer_; }
+  // Bounds the work on that sample.
+  WorkGuard& guard() { return *guard_; }
 
   // Gives back every buffer that is larger, so that one huge sample does not stay for ever. After it, no memory that a
   // node gave for the last sample may be used.
@@ -59,6 +64,7 @@ class Workspace {
 
   DecodeLimits limits_;
   WorkTimer timer_;
+  std::unique_ptr<WorkGuard> guard_;  // where decoders know it, also when the workspace moves
   std::vector<std::unique_ptr<AnyKept>> kept_;  // by type
 };
 

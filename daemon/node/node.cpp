@@ -99,7 +99,7 @@ Node::Node(Options options)
       router_(std::make_unique<source::FetchRouter>(*fetcher_)),
       cache_(std::make_unique<cache::Cache>(cache_settings(options_.settings))),
       pool_(budget(options_.settings, cpu_limit_)),
-      contexts_(make_contexts(pool_.threads(), options_.settings)),
+      contexts_(make_contexts(pool_.runners(), options_.settings)),
       tuning_(options_.settings, pool_, *fetcher_, monotonic_ns()),
       measuring_(std::make_unique<Measuring>()),
       host_memory_(options_.settings.spare_slot_bytes_max),

@@ -7,6 +7,7 @@ namespace spdld::node {
 namespace {
 
 constexpr uint64_t kLimitLookNs = 10ull * 1'000'000'000;  // cpu.max and affinity may change under a daemon
+constexpr double kDryMinS = 0.5;  // without a batch, at the least, before a trainer is taken to wait
 constexpr uint32_t kFetchStart = 4;
 constexpr uint32_t kFetchMin = 2;  // a read that hangs does not hold up all others, and a blocked thread costs nothing
 
@@ -51,9 +52,13 @@ std::vector<Tuning::NodeStage> Tuning::make_stages() {
                  return pipeline::TunerLimits::Limit{std::clamp(cores_, 1u, pool_.threads()),
                                                      std::min(settings_.tuning_decode, pool_.threads())};
                },
-           .busy_ns = [this] { return pool_.busy_ns().value(); },
+           .busy_ns = [this] { return pool_.busy_now_ns(); },
            .waiting = [this] { return pool_.waiting(); },
-           .set_concurrency = [this](uint32_t to) { pool_.set_concurrency(to); }}};
+           .set_concurrency =
+               [this](uint32_t to) {
+                 const pipeline::TunerLimits::Limit limit = tuner_.limits().stages.back();
+                 pool_.set_concurrency(to, limit.pinned ? limit.pinned : limit.max);
+               }}};
 }
 
 std::vector<std::string_view> Tuning::stages() const {
@@ -81,8 +86,7 @@ void Tuning::look(const std::vector<Feed*>& feeds, uint64_t now_ns) {
     cores_ = cores_now_();
   }
   tuner_.set_limits(limits_now(feeds));
-  pipeline::TunerInput input = measure(feeds);
-  input.seconds = seconds(now_ns - std::exchange(looked_ns_, now_ns));
+  pipeline::TunerInput input = measure(feeds, now_ns);
   if (!feeds.empty()) tuner_.step(input);
   apply(feeds);
 }
@@ -102,23 +106,39 @@ pipeline::TunerLimits Tuning::limits_now(const std::vector<Feed*>& feeds) {
   return limits;
 }
 
-pipeline::TunerInput Tuning::measure(const std::vector<Feed*>& feeds) {
+// A trainer tells that it waited when it gives a batch back, and so not as long as it waits. Whether a ring lies dry:
+// nothing is ready there, and no batch has come for longer than its trainer is used to.
+bool Tuning::is_dry(const Feed& feed, Seen& seen, uint64_t batches, uint64_t now_ns) {
+  if (batches > 0 || seen.batch_ns == 0) {
+    if (seen.batch_ns != 0) seen.between_s = seconds(now_ns - seen.batch_ns) / static_cast<double>(batches);
+    seen.batch_ns = now_ns;
+    return false;
+  }
+  const auto levels = feed.ring().levels();
+  return levels.filling > 0 && levels.ready == 0 &&
+         seconds(now_ns - seen.batch_ns) > std::max(kDryMinS, 2 * seen.between_s);
+}
+
+pipeline::TunerInput Tuning::measure(const std::vector<Feed*>& feeds, uint64_t now_ns) {
   pipeline::TunerInput input;
+  input.seconds = seconds(now_ns - std::exchange(looked_ns_, now_ns));
   input.ready_low = feeds.empty() ? 0 : UINT32_MAX;
   std::map<const Feed*, Seen> seen;
   for (Feed* feed : feeds) {
     const auto& counted = feed->ring().statistics();
-    const Seen now{counted.batches, counted.starved_ns};
+    Seen now{counted.batches, counted.starved_ns};
     // A ring that is new began at nothing; it may lie where an older one lay.
     const Seen before = seen_[feed].batches <= now.batches ? seen_[feed] : Seen();
     input.batches += now.batches - before.batches;
     input.starved_s = std::max(input.starved_s, seconds(now.starved_ns - std::min(before.starved_ns, now.starved_ns)));
+    now.batch_ns = before.batch_ns, now.between_s = before.between_s;
+    if (is_dry(*feed, now, now.batches - before.batches, now_ns)) input.starved_s = input.seconds;
     input.ready_low = std::min(input.ready_low, feed->take_ready_low().value_or(UINT32_MAX));
     seen[feed] = now;
   }
   seen_ = std::move(seen);
   for (NodeStage& stage : stages_) {
-    const uint64_t busy_ns = stage.busy_ns();
+    const uint64_t busy_ns = std::max(stage.busy_ns(), stage.busy_seen_ns);
     input.stages.push_back(
         {seconds(busy_ns - std::exchange(stage.busy_seen_ns, busy_ns)), static_cast<uint32_t>(stage.waiting())});
   }

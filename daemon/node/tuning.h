@@ -40,6 +40,8 @@ class Tuning {
   // A ring's counts at the last look.
   struct Seen {
     uint64_t batches = 0, starved_ns = 0;
+    uint64_t batch_ns = 0;  // when a batch was last seen to have come; 0: the ring was not seen yet
+    double between_s = 0;   // the latest batches; 0: none came yet
   };
   // A stage of samples' ways. All pipelines share its threads or its reads.
   struct NodeStage {
@@ -53,7 +55,8 @@ class Tuning {
   };
   std::vector<NodeStage> make_stages();
   static std::vector<pipeline::TunedStage> words_of(const std::vector<NodeStage>& stages);
-  pipeline::TunerInput measure(const std::vector<Feed*>& feeds);
+  pipeline::TunerInput measure(const std::vector<Feed*>& feeds, uint64_t now_ns);
+  static bool is_dry(const Feed& feed, Seen& seen, uint64_t batches, uint64_t now_ns);
   pipeline::TunerLimits limits_now(const std::vector<Feed*>& feeds);
   void apply(const std::vector<Feed*>& feeds);
 

@@ -14,6 +14,29 @@ namespace {
 
 constexpr size_t kKeptPixelBytesMax = 16u << 20;  // larger buffers of a thread are given back after use
 
+// A sample's work, for its guard: samples of others may have the thread where they wait.
+class Owner final : public media::WorkOwner {
+ public:
+  // Adds to `parked_ns` for how long others had the thread.
+  Owner(const Passage& passage, FairPool& pool, unsigned thread, media::WorkGuard& guard, uint64_t& parked_ns)
+      : passage_(passage), pool_(pool), thread_(thread), guard_(guard), parked_ns_(parked_ns) {
+    guard_.set_owner(this);
+  }
+  ~Owner() { guard_.set_owner(nullptr); }
+  Owner(const Owner&) = delete;
+  Owner& operator=(const Owner&) = delete;
+
+  bool is_wanted() const override { return passage_.walker->is_wanted(passage_); }
+  void give_way() override { parked_ns_ += pool_.give_way(thread_); }
+
+ private:
+  const Passage& passage_;
+  FairPool& pool_;
+  const unsigned thread_;
+  media::WorkGuard& guard_;
+  uint64_t& parked_ns_;
+};
+
 bool is_upgraded(const Passage& passage) {
   return std::any_of(passage.held.begin(), passage.held.end(),
                      [](const FieldBytes& field) { return field.is_upgrade; });
@@ -25,10 +48,12 @@ Outcome DecodeStage::start(Passage& passage, Caller& caller) {
   if (!caller.may_work()) return Outcome::kWantsTurn;
   if (!uses_.caching.settle(passage, passage.found, passage.held)) return Outcome::kAgain;
   const uint64_t start_ns = caller.now_ns(), recorded_ns = trace::begin(uses_.subject);
-  Status status = decode(passage, uses_.contexts[caller.thread()]);
+  uint64_t parked_ns = 0;
+  Status status = decode(passage, caller.thread(), parked_ns);
   caller.set_now(monotonic_ns());
-  statistics_.duration_ns.record(caller.now_ns() - start_ns);
-  if (passage.spare && is_upgraded(passage)) passage.spare->spend(caller.now_ns() - start_ns);
+  const uint64_t took_ns = caller.now_ns() - start_ns - parked_ns;
+  statistics_.duration_ns.record(took_ns);
+  if (passage.spare && is_upgraded(passage)) passage.spare->spend(took_ns);
   if (recorded_ns)
     trace::note(uses_.subject, {.start_ns = recorded_ns,
                                 .duration_ns = caller.now_ns() - recorded_ns,
@@ -46,21 +71,26 @@ Outcome DecodeStage::start(Passage& passage, Caller& caller) {
     statistics_.samples.add();
     return Outcome::kDone;
   }
-  statistics_.failures.add();
+  if (passage.walker->is_wanted(passage)) statistics_.failures.add();  // else it was cut off
   passage.error = std::move(status.error());
   return Outcome::kFailed;
 }
 
 // An exception must not reach the pool: it would end the daemon. Memory that is short now may be there again later.
-Status DecodeStage::decode(Passage& passage, DecodeContext& context) const try {
+Status DecodeStage::decode(Passage& passage, unsigned thread, uint64_t& parked_ns) const try {
   const memory_reserve::Spared spared;
+  DecodeContext& context = uses_.contexts[thread];
+  const Owner owner(passage, uses_.pool, thread, context.workspace.guard(), parked_ns);
   const Draws draws{uses_.seed, passage.pass, passage.sample};
   Status status = uses_.plan.run({*passage.listing, passage.sample, passage.held}, draws, context,
                                  {*passage.layout, passage.slot, passage.index, passage.contents});
   context.shrink(kKeptPixelBytesMax);
   return status;
+} catch (const media::WorkEnded& ended) {
+  uses_.contexts[thread].shrink(kKeptPixelBytesMax);
+  return ended.error();
 } catch (const std::bad_alloc&) {
-  context.shrink(0);
+  uses_.contexts[thread].shrink(0);
   return Error{Trouble::kMemory, {}};  // a sentence would need memory
 } catch (const std::exception& e) {
   return Error{Trouble::kInternal, "decoding " + passage.listing->name(passage.sample) + " failed: " + e.what()};

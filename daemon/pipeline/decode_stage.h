@@ -16,8 +16,8 @@ class DecodeStage final : public Stage {
   struct Uses {
     const Plan& plan;
     const Caching& caching;
-    std::vector<DecodeContext>& contexts;  // one for each pool thread
-    const FairPool& pool;
+    std::vector<DecodeContext>& contexts;  // one for each of the pool's runners
+    FairPool& pool;
     const FairPool::Lane& lane;
     uint64_t seed;
     uint64_t subject;  // of recordings
@@ -30,7 +30,7 @@ class DecodeStage final : public Stage {
   unsigned concurrency() const override { return uses_.pool.concurrency(); }
 
  private:
-  Status decode(Passage& passage, DecodeContext& context) const;
+  Status decode(Passage& passage, unsigned thread, uint64_t& parked_ns) const;
 
   const Uses uses_;
 };

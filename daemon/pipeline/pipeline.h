@@ -39,7 +39,7 @@ struct Patience {
 struct Resources {
   FairPool& pool;
   source::Fetcher& fetcher;
-  std::vector<DecodeContext>& contexts;  // one for each pool thread
+  std::vector<DecodeContext>& contexts;  // one for each of the pool's runners
   cache::Cache& cache;
   uint32_t fetch_max = 0;                   // the most reads at once
   uint64_t fetch_owner = 0;                 // whose turn the reads take (FetchRequest::owner)

@@ -254,6 +254,7 @@ Status Plan::run(const Sample& sample, const Draws& draws, DecodeContext& contex
     sample.fields[i].is_begun = false;
     sample.fields[i].wanted.clear();
   }
+  context.workspace.guard().begin();
   const bool is_timed = context.untimed++ % media::kTimedEvery == 0;
   if (const Status read = read_json(sample, context); !read) return read;
   Status made = advise(sample, draws, context);

@@ -60,6 +60,8 @@ struct Passage : source::FetchRequest {
     // The stage is about to hand the passage to somebody else, who may keep it for long: the walker must not have other
     // samples wait behind it. Called within start().
     virtual void on_wait(Passage& passage) = 0;
+    // Whether the passage's end is still of use to anybody. Any thread that works on it. Once false, it stays so.
+    virtual bool is_wanted(const Passage& passage) const = 0;
     // After kUnderWay. On any thread; must not block.
     virtual void on_outcome(Passage& passage, Outcome outcome) = 0;
 

@@ -262,6 +262,10 @@ void Stream::hand_to_pool(Task& task, std::optional<Outcome> pending) {
   pipeline_->resources().pool.submit(pipeline_->lane(), task);
 }
 
+bool Stream::is_wanted(const Passage& passage) const {
+  return !static_cast<const Task&>(passage).open->is_abandoned();
+}
+
 // The fetcher may keep the passage for long.
 void Stream::on_wait(Passage& passage) {
   Task& task = static_cast<Task&>(passage);

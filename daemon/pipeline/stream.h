@@ -88,6 +88,7 @@ class Stream final : public SeekableFiller, private Passage::Walker, private Ord
   };
 
   void on_wait(Passage& passage) override;
+  bool is_wanted(const Passage& passage) const override;
   void on_outcome(Passage& passage, Outcome outcome) override;
   void on_order(const Status& made) override;
   void on_turn(Task& task, unsigned thread);

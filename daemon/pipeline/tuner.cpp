@@ -72,18 +72,30 @@ void Tuner::add_to_pending(const TunerInput& input) {
   for (size_t i = 0; i < input.stages.size(); i++) pending_.stages.at(i).busy_s += input.stages[i].busy_s;
 }
 
+bool Tuner::is_busy(const Knob& knob, double use, uint32_t waiting) {
+  return use >= kBusy * knob.value || (waiting > 0 && waiting >= knob.value);
+}
+
+// Whether a trainer waits for a batch that does not come, while a stage is busy: with dear samples, or with others'.
+bool Tuner::waits_in_vain(const TunerInput& input) const {
+  if (pending_.starved_s <= kStarvedShare * pending_.seconds) return false;
+  for (size_t i = 0; i < input.stages.size(); i++)
+    if (is_busy(stages_[i], pending_.stages[i].busy_s / pending_.seconds, input.stages[i].waiting)) return true;
+  return false;
+}
+
 const TunerDecision& Tuner::step(const TunerInput& input) {
   changed_in_step_ = false;
   add_to_pending(input);
-  const bool tells = pending_.batches > 0 && pending_.seconds > 0;
-  if (!tells) {
+  const bool tells = pending_.batches > 0 || waits_in_vain(input);
+  if (!tells || pending_.seconds <= 0) {
     // A trainer that does something else asks for nothing, and will want what it wanted before.
     const bool is_still = std::all_of(pending_.stages.begin(), pending_.stages.end(),
                                       [](const TunerInput::StageUse& stage) { return stage.busy_s <= 0; });
     if (is_still && pending_.starved_s <= 0) pending_ = {};
     return decision_;
   }
-  pending_.ready_low = input.ready_low;
+  pending_.ready_low = pending_.batches > 0 ? input.ready_low : 0;
   for (size_t i = 0; i < input.stages.size(); i++) pending_.stages[i].waiting = input.stages[i].waiting;
   const TunerInput interval = std::exchange(pending_, {});
   Use use{{}, interval.ready_low};
@@ -115,9 +127,8 @@ void Tuner::on_starved(const TunerInput& input, const Use& use, double share) {
   const Knob* at_the_end = nullptr;            // a later stage that was busy and can't get more
   for (size_t i = stages_.size(); i-- > 0;) {  // the last stage first
     Knob& knob = stages_[i];
-    const bool is_busy =
-        use.stages[i] >= kBusy * knob.value || (input.stages[i].waiting > 0 && input.stages[i].waiting >= knob.value);
-    const bool is_at_end = is_busy && knob.value == knob.max;
+    const bool busy = is_busy(knob, use.stages[i], input.stages[i].waiting);
+    const bool is_at_end = busy && knob.value == knob.max;
     if (!at_the_end)
       knob.calm = 0;
     else if (seen_ >= kWindow)  // a later stage gives all that it can: this one may do more than it takes
@@ -125,10 +136,10 @@ void Tuner::on_starved(const TunerInput& input, const Use& use, double share) {
                 at_the_end->of.busy + " and " + knob.of.took + " " + one_decimal(use.stages[i]));
     // Where samples wait for a later stage, more of this one would only make more of them wait.
     const uint32_t to =
-        std::max(threads_for(use.stages[i] * wanted), is_busy && !behind ? quarter_more(knob.value) : 0);
-    is_short |= is_busy;
+        std::max(threads_for(use.stages[i] * wanted), busy && !behind ? quarter_more(knob.value) : 0);
+    is_short |= busy;
     is_short |= raise(knob, to, waited + knob.of.busy);
-    if (is_busy) behind = &knob;
+    if (busy) behind = &knob;
     if (is_at_end) at_the_end = &knob;
   }
   if (!is_short) raise(depth_, quarter_more(depth_.value), waited + depth_.of.busy);

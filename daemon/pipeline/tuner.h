@@ -7,7 +7,7 @@
 // bandwidth and wake-ups that the trainer could use (SPDL's own study: training slows as loaders take over half of the
 // cores).
 //
-// Numbers go up at once where a trainer waits. If it waits for the share w of the time, 1 / (1 - w) times the work is
+// Numbers go up at once where a trainer waits, also where no batch comes meanwhile and a stage is busy. If it waits for the share w of the time, 1 / (1 - w) times the work is
 // wanted, of every stage. A stage is not short where samples wait behind it for a later stage. Where none is short, the
 // batches come in bursts, and depth must bridge the gaps. Numbers come down after some calm steps: threads to the
 // number that was used (Little's law: busy time over time), ready batches to the most that were ever used. A number
@@ -44,7 +44,8 @@ struct TunerLimits {
 struct TunerInput {
   double seconds = 0;
   uint64_t batches = 0;    // handed to rings, all together
-  double starved_s = 0;    // the longest time that a trainer waited in next() with credit left
+  // The longest time that a trainer waited in next() with credit left, or that it seems to wait now.
+  double starved_s = 0;
   uint32_t ready_low = 0;  // the fewest batches ready in a ring when its next came (Ring::take_ready_low())
   struct StageUse {
     double busy_s = 0;     // of all that work at once, together
@@ -90,6 +91,8 @@ class Tuner {
     uint32_t ready_low = 0;
   };
 
+  static bool is_busy(const Knob& knob, double use, uint32_t waiting);
+  bool waits_in_vain(const TunerInput& input) const;
   void bound(Knob& knob, const TunerLimits::Limit& limit);
   void on_starved(const TunerInput& input, const Use& use, double share);
   void on_calm();

@@ -49,7 +49,7 @@ class PipelineRig {
  private:
   FakeFetcher fetcher_{1};
   FairPool pool_{1};
-  std::vector<pipeline::DecodeContext> contexts_{1};
+  std::vector<pipeline::DecodeContext> contexts_{pool_.runners()};
   cache::Cache cache_{cache::Settings{}};
 
  public:

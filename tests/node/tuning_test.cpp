@@ -1,6 +1,9 @@
 // What the tuning measures of rings, pool and fetcher, and what it does with the tuner's decision.
 #include "daemon/node/tuning.h"
 
+#include <array>
+#include <atomic>
+
 #include "tests/node/rig.h"
 
 namespace spdld::tuning_test {
@@ -115,6 +118,30 @@ TEST_CASE("time that a trainer waited counts once, and a new ring begins at noth
   Trainer& other = rig.attach("b");
   for (int i = 0; i < 3; i++) rig.consume(other, 1), rig.look();
   CHECK(rig.feeds()[0]->depth() <= raised);
+}
+
+TEST_CASE("a ring that lies dry while decode threads are held raises their number, before any batch comes") {
+  TuningRig rig;
+  Trainer& trainer = rig.attach("a");
+  for (int i = 0; i < 200; i++) rig.consume(trainer, 1), rig.look();
+  REQUIRE(rig.pool.concurrency() == 1);
+  rig.streams[0]->holds = true;
+  rig.consume(trainer, 20);  // all that is ready
+  rig.look();
+  struct Held final : FairTask {
+    void run(unsigned) override { go_on.wait(false); }
+    std::atomic<bool> go_on{false};
+  };
+  std::array<Held, 3> tasks;
+  {
+    FairPool::Lane lane(rig.pool);
+    for (Held& task : tasks) rig.pool.submit(lane, task);
+    rig.look();
+    CHECK(rig.pool.concurrency() == 1);  // a short while without a batch tells nothing
+    for (int i = 0; i < 3; i++) rig.look();
+    CHECK(rig.pool.concurrency() == 2);
+    for (Held& task : tasks) task.go_on = true, task.go_on.notify_all();
+  }
 }
 
 TEST_CASE("other limits of the machine are looked for every ten seconds, unless the budget is set") {

@@ -108,7 +108,7 @@ class Run final : private pipeline::FillObserver {
 
   FairPool pool_{2};
   source::LocalFetcher fetcher_{1};
-  std::vector<pipeline::DecodeContext> contexts_{2};
+  std::vector<pipeline::DecodeContext> contexts_{pool_.runners()};
   cache::Cache cache_{cache::Settings{.ram_bytes_max = 64u << 20}};
   std::shared_ptr<pipeline::Pipeline> pipeline_;
   sampler::Sharding sharding_;

@@ -31,7 +31,7 @@ class Walker {
  public:
   Walker(const TempDir& photos, cache::Cache& cache, const std::string& form, int epochs = 90)
       : pool_(1),
-        contexts_(1),
+        contexts_(pool_.runners()),
         fetcher_(1),
         pipeline_(spec_of(photos, form, epochs), listing_of(photos), 0.0,
                   pipeline::Resources{.pool = pool_, .fetcher = fetcher_, .contexts = contexts_, .cache = cache}),

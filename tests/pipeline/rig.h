@@ -94,7 +94,7 @@ class Rig final : public pipeline::FillObserver {
   explicit Rig(const Given& given)
       : fetcher(given.threads),
         pool_(given.threads),
-        contexts_(given.threads),
+        contexts_(pool_.runners()),
         pipeline(std::make_shared<pipeline::Pipeline>(make_spec(given), make_listing(given), 0.0,
                                                       pipeline::Resources{.pool = pool_,
                                                                           .fetcher = fetcher,

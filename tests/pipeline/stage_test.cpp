@@ -48,9 +48,11 @@ class Walked final : public Passage::Walker {
   FakeFetcher fetcher{1};
   Passage passage;
   std::atomic<int> waits{0};
+  std::atomic<bool> wanted{true};
 
  private:
   void on_wait(Passage&) override { waits++; }
+  bool is_wanted(const Passage&) const override { return wanted; }
   void on_outcome(Passage&, Outcome outcome) override {
     outcome_ = outcome;
     told_ = true;
@@ -58,7 +60,7 @@ class Walked final : public Passage::Walker {
 
   const std::shared_ptr<ByteBudget> budget_;
   FairPool pool_{1};
-  std::vector<pipeline::DecodeContext> contexts_{1};
+  std::vector<pipeline::DecodeContext> contexts_{pool_.runners()};
   cache::Cache cache_{cache::Settings{}};
   pipeline::Pipeline pipeline_;
   batch::Layout layout_;

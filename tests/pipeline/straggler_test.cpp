@@ -58,7 +58,7 @@ class Rig final : public pipeline::FillObserver {
   Rig(uint64_t batches, unsigned threads, std::function<void(uint64_t)> on_decode)
       : fetcher(threads),
         pool(threads),
-        contexts_(threads),
+        contexts_(pool.runners()),
         pipeline(std::make_shared<pipeline::Pipeline>(
             make_spec(), std::make_unique<WatchedListing>(batches * kBatch, std::move(on_decode)), 0.0,
             pipeline::Resources{pool, fetcher, contexts_, cache_})),

@@ -230,6 +230,23 @@ TEST_CASE("a trainer that does something else for a while finds everything as it
   CHECK(run(tuner, node, 20).starved < 0.01);
 }
 
+TEST_CASE("a trainer that waits for a batch that does not come gets threads at once, where decoding is busy") {
+  const auto [busy_s, waiting] = GENERATE(table<double, uint32_t>({{0.25, 0}, {0, 3}}));
+  Tuner tuner(kStages, limits_of(8, 8, 4));
+  const TunerInput calm{.seconds = 0.25, .batches = 5, .ready_low = 1, .stages = {{0.1, 0}, {0.1, 0}}};
+  for (int i = 0; i < 40; i++) tuner.step(calm);
+  REQUIRE(tuner.decision().stages[kDecode] == 1);
+  TunerInput vain{.seconds = 0.25, .starved_s = 0.25, .ready_low = UINT32_MAX, .stages = {{0, 0}, {0, 0}}};
+  const uint64_t changes = tuner.decision().changes;
+  for (int i = 0; i < 4; i++) tuner.step(vain);  // nothing is done: the source may be down
+  CHECK(tuner.decision().changes == changes);
+  vain.seconds = vain.starved_s = 2;  // what came before counts, too
+  vain.stages[kDecode] = {8 * busy_s, waiting};
+  tuner.step(vain);
+  CHECK(tuner.decision().stages[kDecode] >= 2);
+  CHECK(tuner.decision().reason.find("trainers waited") != std::string::npos);
+}
+
 TEST_CASE("every change says why") {
   Tuner tuner(kStages, limits_of(8, 8, 4));
   CHECK(tuner.decision().reason.empty());

@@ -44,7 +44,7 @@ class Run final : private pipeline::FillObserver {
  public:
   explicit Run(const config::PipelineSpec& spec, unsigned threads = 2)
       : pool_(threads),
-        contexts_(threads),
+        contexts_(pool_.runners()),
         pipeline(std::make_shared<pipeline::Pipeline>(
             spec, list(spec), 0.0,
             pipeline::Resources{.pool = pool_, .fetcher = fetcher_, .contexts = contexts_, .cache = cache_})) {

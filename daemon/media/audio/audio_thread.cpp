@@ -9,6 +9,8 @@ namespace spdld::audio {
 namespace {
 
 constexpr size_t kResamplersMax = 8;
+constexpr size_t kOutputsAtOnce = size_t{1} << 20;
+constexpr uint64_t kOutputNs = 16;  // about
 
 }  // namespace
 
@@ -43,6 +45,21 @@ void AudioThread::shrink(size_t bytes_max) {
   spare_->shrink(bytes_max);
 }
 
+// The parts are so long that what is computed twice at their borders does not count.
+void resample_part(const Resampler& resampler, uint64_t in_first, uint64_t first, AudioThread& thread) {
+  Sound& in = thread.sound();
+  Sound& out = thread.spare();
+  for (int channel = 0; channel < in.channels(); ++channel) {
+    const std::span<float> plane = out.plane(channel);
+    for (size_t at = 0; at < plane.size(); at += kOutputsAtOnce) {
+      const std::span<float> part = plane.subspan(at, std::min(kOutputsAtOnce, plane.size() - at));
+      if (thread.limits.guard != nullptr) thread.limits.guard->spend(kOutputNs * part.size());
+      resampler.run(in.plane(channel), in_first, first + at, part, thread.resampling);
+    }
+  }
+  thread.exchange();
+}
+
 Status resample_all(uint64_t from, uint64_t to, AudioThread& thread) {
   const Resampler& resampler = thread.resampler(from, to);
   if (resampler.from() == resampler.to() || thread.sound().count() == 0) return Done{};
@@ -52,9 +69,7 @@ Status resample_all(uint64_t from, uint64_t to, AudioThread& thread) {
   if (const Status fits = thread.check_size(in.channels(), count); !fits) return fits;
   out.resize(in.channels(), count);
   out.rate_hz = in.rate_hz;
-  for (int channel = 0; channel < in.channels(); ++channel)
-    resampler.run(in.plane(channel), 0, 0, out.plane(channel), thread.resampling);
-  thread.exchange();
+  resample_part(resampler, 0, 0, thread);
   return Done{};
 }
 

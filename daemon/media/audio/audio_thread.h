@@ -41,6 +41,9 @@ class AudioThread {
   std::vector<std::unique_ptr<Resampler>> resamplers_;  // the last used first
 };
 
+// Fills spare() from sound(), each channel with the outputs from `first` on; sound() begins with the input `in_first`.
+// They change places. `thread.limits.guard` is told of each part.
+void resample_part(const Resampler& resampler, uint64_t in_first, uint64_t first, AudioThread& thread);
 // Resamples sound() as a whole, as if its rate were from / to of what it becomes. kContent: it becomes too long.
 Status resample_all(uint64_t from, uint64_t to, AudioThread& thread);
 

@@ -10,6 +10,7 @@ namespace spdld::audio {
 namespace {
 
 constexpr size_t kTransformMin = 256;
+constexpr uint64_t kValuesInANs = 1;  // that are transformed forth and back, about
 constexpr size_t kPairs = kLanes<float>;  // of complex numbers, which are transformed together
 // Real series: the response stands in the last lane, and each other lane has a block as its real parts and another one
 // as its imaginary parts. The response is real, so that the two stay apart.
@@ -58,13 +59,14 @@ Convolution::Convolution() = default;
 Convolution::~Convolution() = default;
 
 void Convolution::run(std::span<const float> samples, std::span<const float> response, size_t shift,
-                      std::span<float> to) {
+                      std::span<float> to, media::WorkGuard* guard) {
   const size_t longest = std::min(response.size(), samples.size() + shift);  // further values meet silence alone
   const size_t size = std::max(kTransformMin, std::bit_ceil(2 * longest));
   if (!transform_ || transform_->size != size) transform_ = std::make_unique<Transform>(size);
   Transform& with = *transform_;
   const size_t history = longest - 1, step = size - history, row = 2 * kPairs;
   for (size_t first = 0; first < to.size(); first += kBlocksAtOnce * step) {
+    media::spend(guard, with.floats(), kValuesInANs);
     std::fill(with.values.begin(), with.values.end(), 0.0f);
     for (size_t block = 0; block < kBlocksAtOnce; ++block) {
       const auto begin = static_cast<int64_t>(first + block * step + shift) - static_cast<int64_t>(history);

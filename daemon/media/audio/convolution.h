@@ -6,6 +6,8 @@
 #include <memory>
 #include <span>
 
+#include "daemon/media/work_guard.h"
+
 namespace spdld::audio {
 
 inline constexpr size_t kResponseMax = size_t{1} << 18;  // samples: 16 s at 16 kHz
@@ -19,8 +21,9 @@ class Convolution {
 
   // to[t] = sum over k of response[k] * samples[t + shift - k], where `samples` is silent beyond its ends. `to` is as
   // long as `samples`, and no part of it. Preconditions: the response has 1 to kResponseMax values, shift is below
-  // that.
-  void run(std::span<const float> samples, std::span<const float> response, size_t shift, std::span<float> to);
+  // that. `guard` is told of each part of the work; null: nobody is.
+  void run(std::span<const float> samples, std::span<const float> response, size_t shift, std::span<float> to,
+           media::WorkGuard* guard = nullptr);
   // Gives back memory above so many bytes.
   void shrink(size_t bytes_max);
 

@@ -165,9 +165,7 @@ class DecodeAudio final : public media::Node {
     Sound& out = thread.spare();
     out.resize(in.channels(), place.count);
     out.rate_hz = in.rate_hz;
-    for (int channel = 0; channel < in.channels(); ++channel)
-      resampler.run(in.plane(channel), in_first, place.first, out.plane(channel), thread.resampling);
-    thread.exchange();
+    resample_part(resampler, in_first, place.first, thread);
   }
 
   void copy_channels(AudioThread& thread) const {

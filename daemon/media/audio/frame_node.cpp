@@ -6,6 +6,11 @@
 #include "daemon/media/audio/elements.h"
 
 namespace spdld::audio {
+namespace {
+
+constexpr uint64_t kSampleNs = 4;  // of a frame, about
+
+}  // namespace
 
 void FrameThread::shrink(size_t bytes_max) {
   if (values.capacity() * sizeof(float) > bytes_max) values = {};
@@ -56,6 +61,7 @@ Status FrameNode::run(media::Value& value, const media::Run& run) const {
   const size_t groups = (frames + kFrameLanes - 1) / kFrameLanes, computed = shape_.computed * kFrameLanes;
   thread.values.resize(groups * computed);
   for (size_t i = 0; i < groups; ++i) {
+    run.workspace.guard().spend(kSampleNs * frames_.size() * kFrameLanes);
     thread.take(frames_, samples, i * kFrameLanes);
     analyse(thread, std::span(thread.values).subspan(i * computed, computed));
   }

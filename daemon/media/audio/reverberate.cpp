@@ -55,7 +55,8 @@ class Reverberate final : public media::Node {
     made.rate_hz = sound.rate_hz;
     double before = 0, after = 0;
     for (int channel = 0; channel < sound.channels(); ++channel) {
-      convolution.run(sound.plane(channel), responses_.at(number), peaks_[number], made.plane(channel));
+      convolution.run(sound.plane(channel), responses_.at(number), peaks_[number], made.plane(channel),
+                      &run.workspace.guard());
       before += energy_of(sound.plane(channel));
       after += energy_of(made.plane(channel));
     }

@@ -14,12 +14,22 @@ size_t pixels_of(const AdjustedPicture& picture) {
   return static_cast<size_t>(picture.size.width) * static_cast<size_t>(picture.size.height);
 }
 
+constexpr uint64_t kInANs = 1, kByKernelInANs = 2;  // bytes that are changed
+
 // Calls change(pixel) for each pixel of three channels.
 template <typename Change>
 void each_pixel(const AdjustedPicture& picture, Change change) {
-  uint8_t* pixel = picture.pixels();
-  const uint8_t* const end = pixel + picture.bytes();
-  for (; pixel != end; pixel += 3) change(pixel);
+  picture.each_part(kInANs, [&](uint8_t* pixel, size_t bytes) {
+    for (const uint8_t* const end = pixel + bytes; pixel != end; pixel += 3) change(pixel);
+  });
+}
+
+// Calls change(value) for each value.
+template <typename Change>
+void each_value(const AdjustedPicture& picture, Change change) {
+  picture.each_part(kInANs, [&](uint8_t* values, size_t bytes) {
+    for (uint8_t& value : std::span(values, bytes)) change(value);
+  });
 }
 
 }  // namespace
@@ -28,8 +38,7 @@ void map_values(const PointTables& tables, const AdjustedPicture& picture) {
   const auto& table = tables.table;
   const auto& order = tables.order;
   if (picture.channels == 1) {
-    for (uint8_t& value : std::span(picture.pixels(), picture.bytes())) value = table[0][value];
-    return;
+    return each_value(picture, [&](uint8_t& value) { value = table[0][value]; });
   }
   each_pixel(picture, [&](uint8_t* pixel) {
     const uint8_t red = pixel[order[0]], green = pixel[order[1]], blue = pixel[order[2]];
@@ -40,9 +49,9 @@ void map_values(const PointTables& tables, const AdjustedPicture& picture) {
 float grey_mean(const AdjustedPicture& picture) {
   uint64_t sum = 0;
   if (picture.channels == 1) {
-    for (const uint8_t value : std::span(picture.pixels(), picture.bytes())) sum += value;
+    each_value(picture, [&](uint8_t value) { sum += value; });
   } else {
-    sum = grey_sum(picture.pixels(), pixels_of(picture));
+    picture.each_part(kByKernelInANs, [&](const uint8_t* pixels, size_t bytes) { sum += grey_sum(pixels, bytes / 3); });
   }
   return static_cast<float>(static_cast<double>(sum) / static_cast<double>(pixels_of(picture)));
 }
@@ -50,7 +59,7 @@ float grey_mean(const AdjustedPicture& picture) {
 std::array<Histogram, 3> histograms(const AdjustedPicture& picture) {
   std::array<Histogram, 3> counts{};
   if (picture.channels == 1) {
-    for (const uint8_t value : std::span(picture.pixels(), picture.bytes())) ++counts[0][value];
+    each_value(picture, [&](uint8_t value) { ++counts[0][value]; });
     return counts;
   }
   each_pixel(picture,
@@ -58,19 +67,23 @@ std::array<Histogram, 3> histograms(const AdjustedPicture& picture) {
   return counts;
 }
 
-void make_grey(const AdjustedPicture& picture) { make_grey_pixels(picture.pixels(), pixels_of(picture)); }
+void make_grey(const AdjustedPicture& picture) {
+  picture.each_part(kByKernelInANs, [](uint8_t* pixels, size_t bytes) { make_grey_pixels(pixels, bytes / 3); });
+}
 
 void saturate(const AdjustedPicture& picture, double factor) {
-  saturate_pixels(picture.pixels(), pixels_of(picture), static_cast<float>(factor), static_cast<float>(1 - factor));
+  picture.each_part(kByKernelInANs, [&](uint8_t* pixels, size_t bytes) {
+    saturate_pixels(pixels, bytes / 3, static_cast<float>(factor), static_cast<float>(1 - factor));
+  });
 }
 
 void turn_hue(const AdjustedPicture& picture, float turn) {
-  turn_hue_of_pixels(picture.pixels(), pixels_of(picture), turn);
+  picture.each_part(kInANs, [&](uint8_t* pixels, size_t bytes) { turn_hue_of_pixels(pixels, bytes / 3, turn); });
 }
 
 void keep_one_channel(AdjustedPicture& picture) {
-  const size_t pixels = pixels_of(picture);
-  for (size_t i = 0; i < pixels; ++i) picture.pixels()[i] = picture.pixels()[3 * i];
+  uint8_t* to = picture.pixels();
+  each_pixel(picture, [&](const uint8_t* pixel) { *to++ = *pixel; });
   picture.channels = 1;
 }
 
@@ -79,6 +92,7 @@ void sharpen(const AdjustedPicture& picture, const uint8_t* copy, double factor)
   const auto step = static_cast<size_t>(picture.channels);
   const size_t stride = picture.row_bytes();
   for (size_t y = 1; y + 1 < static_cast<size_t>(picture.size.height); ++y) {
+    picture.spend(stride, kByKernelInANs);
     const uint8_t* at = copy + y * stride + step;
     sharpen_row({at - stride, at, at + stride, step, stride - 2 * step}, static_cast<float>(1 - factor),
                 picture.pixels() + y * stride + step);
@@ -102,6 +116,10 @@ size_t reflected(int at, int length) { return static_cast<size_t>(place_behind(B
 
 }  // namespace
 
+// Products that are added up in a nanosecond: about, and at most by any processor, since each sum waits for the one
+// before it.
+constexpr uint64_t kSumsInANs = 4, kSumsInANsMax = 16;
+
 void blur(const AdjustedPicture& picture, const uint8_t* copy, std::span<const float> across,
           std::span<const float> down, std::vector<float>& row) {
   const auto channels = static_cast<size_t>(picture.channels);
@@ -110,7 +128,11 @@ void blur(const AdjustedPicture& picture, const uint8_t* copy, std::span<const f
   row.resize(stride + 2 * border);
   float* const middle = row.data() + border;
   std::array<const uint8_t*, kTapsMax> rows;
+  const uint64_t of_row = stride * (across.size() + down.size());
+  if (picture.guard != nullptr)
+    picture.guard->expect(of_row * static_cast<uint64_t>(picture.size.height) / kSumsInANsMax);
   for (int y = 0; y < picture.size.height; ++y) {
+    picture.spend(of_row, kSumsInANs);
     for (int i = 0; i < static_cast<int>(down.size()); ++i)
       rows[static_cast<size_t>(i)] = copy + stride * reflected(y + i - half, picture.size.height);
     weigh_rows(std::span(rows).first(down.size()), down, stride, middle);
@@ -127,9 +149,9 @@ void blur(const AdjustedPicture& picture, const uint8_t* copy, std::span<const f
 
 void add_noise(const AdjustedPicture& picture, const NoiseTable& noise, uint64_t seed) {
   constexpr uint64_t kStep = 0x9E3779B97F4A7C15;  // SplitMix64's
-  for (uint8_t& value : std::span(picture.pixels(), picture.bytes())) {
+  each_value(picture, [&](uint8_t& value) {
     value = static_cast<uint8_t>(std::clamp(value + noise.value(mix_bits(seed += kStep)), 0, 255));
-  }
+  });
 }
 
 }  // namespace spdld::image

@@ -84,6 +84,10 @@ ValueTable autocontrast_table(const Histogram& counts) {
 
 // Changes of single values wait in one table until something else needs the pixels.
 struct Adjuster::Inside {
+  void begin(media::WorkGuard* guard) {
+    waits = false;  // also where the work on the picture before was cut off
+    warper.set_guard(guard);
+  }
   // Runs the first of `adjustments`, behind which stand the adjustments that it holds.
   void run(std::span<const Adjustment> adjustments, AdjustedPicture& picture);
   void finish(const AdjustedPicture& picture) {
@@ -207,7 +211,7 @@ void Adjuster::Inside::run_blur(const Adjustment& adjustment, const AdjustedPict
 }
 
 void Adjuster::Inside::run_warp(const Warp& warp, AdjustedPicture& picture) {
-  const AdjustedPicture made{copy, warp.size, picture.channels};
+  const AdjustedPicture made{copy, warp.size, picture.channels, picture.guard};
   copy.resize(made.bytes() + PixelRows::kSlackBytes);
   warper.run(warp, picture.pixels(), picture.channels, made.pixels());
   picture.size = warp.size;
@@ -215,21 +219,25 @@ void Adjuster::Inside::run_warp(const Warp& warp, AdjustedPicture& picture) {
 }
 
 void Adjuster::Inside::run_jpeg(int quality, const AdjustedPicture& picture) {
+  picture.spend(10 * picture.bytes(), 1);
   if (!jpeg) jpeg = make_jpeg_round_trip();
   jpeg->run(picture.pixels(), picture.size, picture.channels, quality);
 }
 
 void Adjuster::Inside::add_to_sums(const AdjustedPicture& picture, double amount) {
   const auto weight = static_cast<float>(amount);
-  const uint8_t* const pixels = picture.pixels();
-  for (size_t i = 0; i < sums.size(); ++i) sums[i] += weight * static_cast<float>(pixels[i]);
+  float* to = sums.data();
+  picture.each_part(1, [&](const uint8_t* pixels, size_t bytes) {
+    for (size_t i = 0; i < bytes; ++i) to[i] += weight * static_cast<float>(pixels[i]);
+    to += bytes;
+  });
 }
 
 void Adjuster::Inside::run_mix(std::span<const Adjustment> mix, AdjustedPicture& picture) {
   sums.assign(picture.bytes(), 0);
   add_to_sums(picture, mix.front().amount);
   for (auto left = mix.subspan(1, mix.front().held); !left.empty(); left = left.subspan(1 + left.front().held)) {
-    AdjustedPicture changed{branch, picture.size, picture.channels};
+    AdjustedPicture changed{branch, picture.size, picture.channels, picture.guard};
     branch.resize(picture.bytes() + PixelRows::kSlackBytes);
     std::memcpy(changed.pixels(), picture.pixels(), picture.bytes());
     for (size_t i = 1; i <= left.front().held; ++i) run(left.subspan(i), changed);
@@ -321,11 +329,14 @@ Adjuster::Adjuster() : inside_(std::make_unique<Inside>()) {}
 Adjuster::~Adjuster() = default;
 
 void Adjuster::run(std::span<const Adjustment> adjustments, size_t pass, AdjustedPicture& picture) {
+  inside_->begin(guard_);
+  picture.guard = guard_;
   media::WorkTimer off;
   media::WorkTimer& timer = timer_ == nullptr ? off : *timer_;
   for (size_t i = 0; i < adjustments.size(); ++i)
     if (adjustments[i].pass == pass) {
       const media::Lap lap(timer, name_of(adjustments[i].kind));
+      if (guard_ != nullptr) guard_->doing(name_of(adjustments[i].kind));
       inside_->run(adjustments.subspan(i), picture);
     }
   const media::Lap lap(timer, "colours");  // several changes of single pixels are carried out as one, at the end

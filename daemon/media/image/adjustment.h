@@ -4,6 +4,7 @@
 // compute in float32. Some can have Pillow's values instead, bit for bit.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +15,7 @@
 #include "daemon/base/byte_buffer.h"
 #include "daemon/base/picture.h"
 #include "daemon/media/image/warp.h"
+#include "daemon/media/work_guard.h"
 #include "daemon/media/work_times.h"
 
 namespace spdld::image {
@@ -74,10 +76,23 @@ struct AdjustedPicture {
   ByteBuffer& memory;
   Size size;
   int channels = 3;
+  media::WorkGuard* guard = nullptr;  // is told of each part of the work; null: nobody is
 
   uint8_t* pixels() const { return memory.data(); }
   size_t row_bytes() const { return static_cast<size_t>(size.width) * static_cast<size_t>(channels); }
   size_t bytes() const { return row_bytes() * static_cast<size_t>(size.height); }
+  void spend(uint64_t count, uint64_t in_a_ns) const { media::spend(guard, count, in_a_ns); }
+  // Calls change(pixels, bytes) for parts of the picture, one behind the other; `in_a_ns`: bytes that it changes.
+  template <typename Change>
+  void each_part(uint64_t in_a_ns, Change change) const {
+    constexpr size_t kPart = 3 << 18;  // bytes, of whole pixels
+    const size_t all = bytes();
+    for (size_t at = 0; at < all; at += kPart) {
+      const size_t count = std::min(kPart, all - at);
+      spend(count, in_a_ns);
+      change(pixels() + at, count);
+    }
+  }
 };
 
 // Carries adjustments out, and keeps the memory that they need. One decode thread.
@@ -88,13 +103,14 @@ class Adjuster {
   // In order; an adjustment behind another pass is left out. `picture` is changed in its memory; kOneChannel and
   // warps change its size.
   void run(std::span<const Adjustment> adjustments, size_t pass, AdjustedPicture& picture);
-  // Measures each adjustment from now on; null: none. Borrowed.
-  void set_timer(media::WorkTimer* timer) { timer_ = timer; }
+  // Measures each adjustment from now on, and bounds it; null: nobody does. Borrowed.
+  void set_work(media::WorkTimer* timer, media::WorkGuard* guard) { timer_ = timer, guard_ = guard; }
 
  private:
   struct Inside;
   std::unique_ptr<Inside> inside_;
   media::WorkTimer* timer_ = nullptr;
+  media::WorkGuard* guard_ = nullptr;
 };
 
 // Normal noise of integers, cut off towards zero as torchvision cuts it for uint8 pictures. Drawn by Walker's method of

@@ -13,6 +13,8 @@
 namespace spdld::image {
 namespace {
 
+constexpr uint64_t kSamplesInANs = 4;  // that a resampling takes, about
+constexpr int kAnyIsDearer = 8;        // the resampling of any pixels, than that
 constexpr size_t kAligned = 64;  // of scratch; the most that a vector of any machine in question wants
 
 // A piece of scratch: `size` bytes from an aligned place.
@@ -56,11 +58,15 @@ struct Scratch::Inside {
   ByteBuffer pictures[2];      // between passes, in turn
   TaggedColours colours;       // of a video
   Adjuster adjuster;
+  media::WorkGuard* guard = nullptr;  // of the sample that is worked on
 };
 
 Scratch::Scratch() : inside_(std::make_unique<Inside>()) {}
 Scratch::~Scratch() = default;
-void Scratch::set_timer(media::WorkTimer* timer) { inside_->adjuster.set_timer(timer); }
+void Scratch::set_work(media::WorkTimer* timer, media::WorkGuard* guard) {
+  inside_->guard = guard;
+  inside_->adjuster.set_work(timer, guard);
+}
 
 namespace {
 
@@ -89,6 +95,7 @@ class PassRun {
   }
 
   void run() {
+    if (memory_.guard != nullptr) memory_.guard->doing("resample");
     if (padded_) std::memset(memory_.padded.resize(width_bytes_ + PixelRows::kSlackBytes), 0, width_bytes_);
     if (is_black(pass_)) return give(0, pass_.window.height, padded_row());
     for (int y = 0; y < top_; ++y) give(y, 1, padded_row());
@@ -130,9 +137,10 @@ class PassRun {
 
   void copy() {
     const uint8_t* first = source_.at(pass_.box.x + inside_.x, pass_.box.y + inside_.y);
-    if (!pass_.mirrored) return emit(0, inside_.height, {first, source_.stride_bytes, 0});
+    if (!pass_.mirrored) return copy_rows(first);
     uint8_t* row = memory_.band.resize(static_cast<size_t>(inside_.width) * pixel_bytes_ + PixelRows::kSlackBytes);
     for (int y = 0; y < inside_.height; ++y, first += source_.stride_bytes) {
+      spend(1);
       mirror_row(first, inside_.width, pixel_bytes_, row);
       emit(y, 1, {row, 0, 0});
     }
@@ -149,11 +157,36 @@ class PassRun {
     uint8_t* const mirrored = rgb + row_bytes;
     Box row{pass_.box.x + inside_.x, pass_.box.y + inside_.y, inside_.width, 1};
     for (int y = 0; y < inside_.height; ++y, ++row.y) {
+      spend(1);
       const uint8_t* pixels = planes.plane[0] + planes.stride_bytes[0] * static_cast<size_t>(row.y) + row.x;
       if (!source_.is_grey()) memory_.rows.write(planes, row, rgb), pixels = rgb;
       if (pass_.mirrored) mirror_row(pixels, inside_.width, pixel_bytes_, mirrored), pixels = mirrored;
       emit(y, 1, {pixels, 0, 0});
     }
+  }
+
+  void copy_rows(const uint8_t* first) {
+    constexpr size_t kBytes = 1 << 20;  // at once
+    const auto row_bytes = std::max<size_t>(static_cast<size_t>(inside_.width) * pixel_bytes_, 1);
+    const int rows = static_cast<int>(std::max<size_t>(kBytes / row_bytes, 1));
+    for (int y = 0; y < inside_.height; y += rows, first += source_.stride_bytes * static_cast<size_t>(rows)) {
+      const int count = std::min(rows, inside_.height - y);
+      spend(count);
+      emit(y, count, {first, source_.stride_bytes, 0});
+    }
+  }
+
+  // So many of the wanted rows come now, each of them out of so many source rows, pixels and taps.
+  void spend(int rows) { spend(rows, {0, 0}, {0, 0}); }
+  void spend(int rows, const SourceRange& across, const SourceRange& down) {
+    if (memory_.guard == nullptr) return;
+    const auto of = [](int64_t all, int part) { return static_cast<uint64_t>(all / std::max(part, 1) + 2); };
+    const uint64_t source_rows = of(down.end - down.first, inside_.height),
+                   taps = of(across.end - across.first, inside_.width);
+    const auto source_width = static_cast<uint64_t>(across.end - across.first),
+               width = static_cast<uint64_t>(inside_.width);
+    memory_.guard->spend(static_cast<uint64_t>(rows) * pixel_bytes_ * (source_width * source_rows + width * taps) /
+                         kSamplesInANs);
   }
 
   // Asks for the first band's rows, which come while the weights are computed; the kernel asks for the other rows.
@@ -257,6 +290,7 @@ class PassRun {
     const uint8_t* first = first_of(memory_.any);
     uint8_t* row = one_row();
     for (int y = 0; y < inside_.height; ++y) {
+      spend(kAnyIsDearer, memory_.any.across(), memory_.any.down());
       memory_.any.row(source_.format, first, source_.stride_bytes, y, row);
       emit(y, 1, {row, 0, 0});
     }
@@ -267,6 +301,7 @@ class PassRun {
     const uint8_t* first = first_of(memory_.fixed);
     uint8_t* row = one_row();
     for (int y = 0; y < inside_.height; ++y) {
+      spend(1, memory_.fixed.across(), memory_.fixed.down());
       memory_.fixed.next_row(first, source_.stride_bytes, row);
       emit(y, 1, {row, 0, 0});
     }
@@ -278,6 +313,7 @@ class PassRun {
     for (int& pixel : memory_.nearest) pixel += pass_.box.x - source_.covers.x;  // from the first that is there
     uint8_t* row = one_row();
     for (int y = 0; y < inside_.height; ++y) {
+      spend(1);
       const uint8_t* from = source_.at(source_.covers.x, pass_.box.y + memory_.nearest_rows[static_cast<size_t>(y)]);
       pick_row(from, memory_.nearest, pixel_bytes_, row);
       emit(y, 1, {row, 0, 0});
@@ -309,6 +345,7 @@ class PassRun {
     for (int y = 0; y < inside_.height; y += kBandRows) {
       band.first_row = y;
       band.rows = std::min(kBandRows, inside_.height - y);
+      spend(band.rows, memory_.horizontal.range(), memory_.vertical.range());
       resample_band(band);
       emit(y, band.rows, {band.out, row_bytes, band.layout.plane_bytes()});
     }
@@ -356,7 +393,12 @@ Source rows_of(const Source& source, const Box& needed, Memory& memory) {
   if (source.is_grey()) return {source.format, nullptr, planes.plane[0], planes.stride_bytes[0], source.covers};
   const size_t stride = source.pixel_bytes() * static_cast<size_t>(needed.width);
   uint8_t* rows = memory.pictures[1].resize(stride * static_cast<size_t>(needed.height) + PixelRows::kSlackBytes);
-  memory.rows.write(planes, needed, rows);
+  constexpr int kRows = 64;  // at once
+  for (Box part = needed; part.y < needed.y + needed.height; part.y += kRows) {
+    part.height = std::min(kRows, needed.y + needed.height - part.y);
+    media::spend(memory.guard, static_cast<uint64_t>(part.height) * stride, kSamplesInANs);
+    memory.rows.write(planes, part, rows + stride * static_cast<size_t>(part.y - needed.y));
+  }
   return {source.format, nullptr, rows, stride, needed};
 }
 

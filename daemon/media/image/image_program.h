@@ -32,6 +32,7 @@
 #include "daemon/media/image/geometry.h"
 #include "daemon/media/image/planes.h"
 #include "daemon/media/image/tensor_rows.h"
+#include "daemon/media/work_guard.h"
 #include "daemon/media/work_times.h"
 
 namespace spdld::image {
@@ -43,8 +44,9 @@ class Scratch {
   ~Scratch();
   struct Inside;
   Inside& inside() { return *inside_; }
-  // The timer of the sample that is worked on, where a timer measures it; borrowed until the next call.
-  void set_timer(media::WorkTimer* timer);
+  // Of the sample that is worked on: what measures the work, and what bounds it; null: nothing. Borrowed until the next
+  // call.
+  void set_work(media::WorkTimer* timer, media::WorkGuard* guard);
 
  private:
   std::unique_ptr<Inside> inside_;

@@ -64,6 +64,7 @@ class InstanceMasks final : public media::Node {
     const size_t bytes = static_cast<size_t>(size_.width) * static_cast<size_t>(size_.height);
     for (uint64_t i = 0; i < *taken; ++i) {
       const size_t place = (*kept)[i];
+      run.workspace.guard().spend(bytes);
       if (const Status drawn = draw(work.shapes.shapes[place], view->picture, work); !drawn)
         return Error{drawn.error().trouble,
                      "object " + std::to_string(place) + " (counted from 0): " + drawn.error().message};

@@ -58,6 +58,7 @@ class ObjectMasks final : public media::Node {
     write_nearest<uint16_t>(mask.map, picture.width, 0, row, work.shown.data());
     uint8_t* to = out.memory;
     for (uint64_t i = 0; i < *taken; ++i) {
+      run.workspace.guard().spend(work.shown.size());
       const uint32_t wanted = work.seen[work.ids[i]] ? work.ids[i] : kIds;
       to = std::transform(work.shown.begin(), work.shown.end(), to,
                           [wanted](uint16_t id) { return static_cast<uint8_t>(id == wanted ? 1 : 0); });

@@ -8,12 +8,14 @@ constexpr uint64_t kBlocksUnchecked = uint64_t{1} << 15;
 }  // namespace
 
 bool CpuWatch::is_over(uint64_t blocks) {
-  if (limits_.cpu_ms_max == 0) return false;
+  if (limits_.cpu_ms_max == 0 && limits_.guard == nullptr) return false;
   if (blocks <= blocks_unchecked_) {
     blocks_unchecked_ -= blocks;
     return false;
   }
   blocks_unchecked_ = kBlocksUnchecked;
+  if (limits_.guard != nullptr && !limits_.guard->goes_on()) return true;
+  if (limits_.cpu_ms_max == 0) return false;
   const uint64_t now = limits_.cpu_ns();
   if (start_ns_ == 0) start_ns_ = now;
   return now - start_ns_ > limits_.cpu_ms_max * 1'000'000;

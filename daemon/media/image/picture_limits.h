@@ -18,7 +18,8 @@ inline constexpr char kTooMuchMemory[] =
     "decoding it needs more memory than the operator's limit (limits.sample_bytes_max)";
 using media::kTooMuchCpuTime;
 
-// Holds one decoding to DecodeLimits::cpu_ms_max. For the thread that decodes.
+// Holds one decoding to DecodeLimits::cpu_ms_max, and ends it where nobody wants it any more. For the thread that
+// decodes.
 class CpuWatch {
  public:
   explicit CpuWatch(const media::DecodeLimits& limits) : limits_(limits) {}

@@ -77,7 +77,7 @@ Status PictureNode::announce(const media::Run& run) const {
 
 Status PictureNode::run(media::Value&, const media::Run& run) const {
   auto& work = run.workspace.of<PictureWork>();
-  work.scratch.set_timer(&run.workspace.timer());
+  work.scratch.set_work(&run.workspace.timer(), &run.workspace.guard());
   const Status rendered = is_planes(*run.field) ? render_planes(run.field->bytes, run, work) : render_bytes(run, work);
   if (!rendered) return rendered;
   tell(work.picture, run, work.geometry);

@@ -17,11 +17,12 @@ int pillow_grey(const uint8_t* pixel) {
 }
 
 int pillow_grey_mean(const AdjustedPicture& picture) {
-  const uint8_t* const pixels = picture.pixels();
   uint64_t sum = 0;
   const auto step = static_cast<size_t>(picture.channels);
-  for (size_t i = 0; i < picture.bytes(); i += step)
-    sum += static_cast<uint64_t>(step == 1 ? pixels[i] : pillow_grey(pixels + i));
+  picture.each_part(1, [&](const uint8_t* pixels, size_t bytes) {
+    for (size_t i = 0; i < bytes; i += step)
+      sum += static_cast<uint64_t>(step == 1 ? pixels[i] : pillow_grey(pixels + i));
+  });
   const size_t count = picture.bytes() / step;
   return static_cast<int>(static_cast<double>(sum) / static_cast<double>(count) + 0.5);
 }
@@ -48,11 +49,12 @@ ValueTable pillow_contrast_table(const AdjustedPicture& picture, float factor) {
 }
 
 void pillow_saturate(const AdjustedPicture& picture, float factor) {
-  uint8_t* const pixels = picture.pixels();
-  for (size_t i = 0; i < picture.bytes(); i += 3) {
-    const int grey = pillow_grey(pixels + i);
-    for (size_t k = i; k < i + 3; ++k) pixels[k] = blended(grey, pixels[k], factor);
-  }
+  picture.each_part(1, [&](uint8_t* pixels, size_t bytes) {
+    for (size_t i = 0; i < bytes; i += 3) {
+      const int grey = pillow_grey(pixels + i);
+      for (size_t k = i; k < i + 3; ++k) pixels[k] = blended(grey, pixels[k], factor);
+    }
+  });
 }
 
 void pillow_sharpen(const AdjustedPicture& picture, const uint8_t* copy, float factor) {
@@ -60,6 +62,7 @@ void pillow_sharpen(const AdjustedPicture& picture, const uint8_t* copy, float f
   const auto step = static_cast<size_t>(picture.channels);
   const size_t stride = picture.row_bytes();
   for (size_t y = 1; y + 1 < static_cast<size_t>(picture.size.height); ++y) {
+    picture.spend(stride, 1);
     const uint8_t *const at = copy + y * stride, *const above = at - stride, *const below = at + stride;
     uint8_t* const out = picture.pixels() + y * stride;
     for (size_t i = step; i < stride - step; ++i) {

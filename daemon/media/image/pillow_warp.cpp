@@ -64,8 +64,9 @@ void take_pixel(const Warp& warp, const uint8_t* pixels, const Place& place, uin
 }
 
 template <size_t kTaps, size_t kChannels>
-void run_with(const Warp& warp, const uint8_t* pixels, uint8_t* out) {
+void run_with(const Warp& warp, const uint8_t* pixels, uint8_t* out, media::WorkGuard* guard) {
   for (int y = 0; y < warp.size.height; ++y) {
+    if (guard != nullptr) guard->spend(static_cast<uint64_t>(warp.size.width) * kTaps * kTaps * kChannels);
     for (int x = 0; x < warp.size.width; ++x, out += kChannels) {
       const Place place = pillow_place(warp, x, y);
       if (place.x >= 0 && place.x < warp.source.width && place.y >= 0 && place.y < warp.source.height) {
@@ -101,11 +102,11 @@ Place pillow_place(const Warp& warp, int x, int y) {
   return {(back[0] * across + back[1] * down) + back[2], (back[3] * across + back[4] * down) + back[5]};
 }
 
-void run_as_pillow(const Warp& warp, const uint8_t* pixels, int channels, uint8_t* out) {
+void run_as_pillow(const Warp& warp, const uint8_t* pixels, int channels, uint8_t* out, media::WorkGuard* guard) {
   const bool is_grey = channels == 1;
   if (warp.filter == Filter::kBicubic)
-    return is_grey ? run_with<4, 1>(warp, pixels, out) : run_with<4, 3>(warp, pixels, out);
-  return is_grey ? run_with<2, 1>(warp, pixels, out) : run_with<2, 3>(warp, pixels, out);
+    return is_grey ? run_with<4, 1>(warp, pixels, out, guard) : run_with<4, 3>(warp, pixels, out, guard);
+  return is_grey ? run_with<2, 1>(warp, pixels, out, guard) : run_with<2, 3>(warp, pixels, out, guard);
 }
 
 }  // namespace spdld::image

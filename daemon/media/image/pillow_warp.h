@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "daemon/media/image/warp.h"
+#include "daemon/media/work_guard.h"
 
 namespace spdld::image {
 
@@ -19,6 +20,7 @@ Warp pillow_rotation(const Size& source, double degrees);
 Place pillow_place(const Warp& warp, int x, int y);
 
 // Precondition: warp.kind is kPillow, and its filter kBilinear or kBicubic. `pixels` and `out` are as in Warper::run.
-void run_as_pillow(const Warp& warp, const uint8_t* pixels, int channels, uint8_t* out);
+// `guard` is told of each row, where there is one.
+void run_as_pillow(const Warp& warp, const uint8_t* pixels, int channels, uint8_t* out, media::WorkGuard* guard);
 
 }  // namespace spdld::image

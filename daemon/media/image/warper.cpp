@@ -16,6 +16,9 @@ namespace {
 
 using Kind = Warp::Kind;
 
+// Of the bytes of a row: about so many in a nanosecond, and so many products of a sum.
+constexpr uint64_t kCopiedInANs = 4, kSumsInANs = 4;
+
 bool is_in(int32_t at, int side) { return static_cast<uint32_t>(at) < static_cast<uint32_t>(side); }
 
 // The pixel that has this place; -1 where there is none.
@@ -28,9 +31,10 @@ void copy_pixel(const uint8_t* row, int at, const Warp& warp, size_t channels, u
   std::memcpy(out, at < 0 ? warp.fill.data() : row + static_cast<size_t>(at) * channels, channels);
 }
 
-void run_border(const Warp& warp, const uint8_t* pixels, size_t channels, uint8_t* out) {
+void run_border(const Warp& warp, const uint8_t* pixels, size_t channels, uint8_t* out, media::WorkGuard* guard) {
   const size_t from_bytes = static_cast<size_t>(warp.source.width) * channels;
   for (int y = 0; y < warp.size.height; ++y) {
+    media::spend(guard, static_cast<uint64_t>(warp.size.width) * channels, kCopiedInANs);
     const int from = place_behind(warp.border_kind, y - warp.border.top, warp.source.height);
     const uint8_t* row = pixels + static_cast<size_t>(std::max(from, 0)) * from_bytes;
     const auto put = [&](int first, int last) {
@@ -59,13 +63,14 @@ void Warper::with_map(const Warp& warp, Use use) {
 }
 
 void Warper::run(const Warp& warp, const uint8_t* pixels, int channels, uint8_t* out) {
-  if (warp.kind == Kind::kBorder) return run_border(warp, pixels, static_cast<size_t>(channels), out);
-  if (warp.kind == Kind::kPillow) return run_as_pillow(warp, pixels, channels, out);
+  if (warp.kind == Kind::kBorder) return run_border(warp, pixels, static_cast<size_t>(channels), out, guard_);
+  if (warp.kind == Kind::kPillow) return run_as_pillow(warp, pixels, channels, out, guard_);
   const auto width = static_cast<size_t>(warp.size.width);
   xs_.resize(width);
   ys_.resize(width);
   with_map(warp, [&](const auto& map) {
     for (int y = 0; y < warp.size.height; ++y, out += width * static_cast<size_t>(channels)) {
+      media::spend(guard_, 4 * width, 1);
       fill_spots(map, y, warp.source, xs_, ys_);
       take_row({warp, pixels, xs_, ys_}, channels, out);
     }
@@ -171,7 +176,9 @@ void Warper::blur(const Size& size, int taps, const std::array<double, 2>& sigma
   rows_.resize(weights_.size());
   between_.resize(values.size());
   fill_gaussian(sigma[1], weights_);
+  const uint64_t of_row = width * static_cast<uint64_t>(taps);
   for (int y = 0; y < size.height; ++y) {
+    media::spend(guard_, of_row, kSumsInANs);
     for (int i = 0; i < taps; ++i) {
       const int row = place_behind(BorderKind::kReflect, y + i - half, size.height);
       rows_[static_cast<size_t>(i)] = values.data() + static_cast<size_t>(row) * width;
@@ -181,6 +188,7 @@ void Warper::blur(const Size& size, int taps, const std::array<double, 2>& sigma
   fill_gaussian(sigma[0], weights_);
   row_.resize(width + 2 * border);
   for (int y = 0; y < size.height; ++y) {
+    media::spend(guard_, of_row, kSumsInANs);
     const float* from = between_.data() + static_cast<size_t>(y) * width;
     std::copy_n(from, width, row_.data() + border);
     for (int i = 1; i <= half; ++i) {
@@ -196,11 +204,12 @@ void Warper::draw_displacements(const Warp& warp) {
   constexpr uint64_t kStep = 0x9E3779B97F4A7C15;  // SplitMix64's
   constexpr float kBits = 1.0F / (1u << 23);      // -1 to 1 in steps of 24 bits
   auto& [kept, across, down] = *displacements_;
-  kept = warp;
+  kept = Warp();  // until they are whole
   uint64_t seed = warp.seed;
   size_t side = 0;
   for (std::vector<float>* values : {&across, &down}) {
     values->resize(static_cast<size_t>(warp.source.width) * static_cast<size_t>(warp.source.height));
+    media::spend(guard_, values->size(), 1);
     for (float& value : *values) value = static_cast<float>(mix_bits(seed += kStep) >> 40) * kBits - 1;
     if (warp.sigma[side] > 0) {
       const int taps = static_cast<int>(8 * warp.sigma[side] + 1) | 1;
@@ -211,6 +220,7 @@ void Warper::draw_displacements(const Warp& warp) {
     for (float& value : *values) value *= by;
     ++side;
   }
+  kept = warp;
 }
 
 const Warper::Displacements& Warper::displacements_of(const Warp& warp) {

@@ -9,6 +9,7 @@
 
 #include "daemon/base/picture.h"
 #include "daemon/media/image/warp.h"
+#include "daemon/media/work_guard.h"
 
 namespace spdld::image {
 
@@ -16,6 +17,8 @@ class Warper {
  public:
   static constexpr int32_t kOutside = -1;
 
+  // Is told of each row from now on; null: nobody is. Borrowed.
+  void set_guard(media::WorkGuard* guard) { guard_ = guard; }
   // `pixels`: rows of the source without gaps, of 1 or 3 channels of 8 bits. `out`: room for the result's rows.
   void run(const Warp& warp, const uint8_t* pixels, int channels, uint8_t* out);
   // Turns places of the result, columns xs and rows ys, into the places of the source from which nearest takes their
@@ -39,6 +42,7 @@ class Warper {
   template <typename Use>
   void with_map(const Warp& warp, Use use);
 
+  media::WorkGuard* guard_ = nullptr;
   std::optional<Displacements> displacements_;
   std::vector<float> xs_, ys_;                  // of a row of the result
   std::vector<float> between_, row_, weights_;  // of a blur

@@ -9,6 +9,7 @@ namespace spdld::text {
 namespace {
 
 constexpr size_t kCitedBytes = 32;
+constexpr uint64_t kToldNumbers = 4096, kNumberNs = 50;  // at once; of one, about
 
 bool is_white(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 bool ends_number(char c) { return is_white(c) || c == ',' || c == '[' || c == ']'; }
@@ -17,7 +18,8 @@ Error bad(std::string clause) { return {Trouble::kContent, std::move(clause)}; }
 
 class ListReader {
  public:
-  ListReader(std::string_view text, NumberList& list) : at_(text.data()), end_(at_ + text.size()), list_(list) {
+  ListReader(std::string_view text, NumberList& list, media::WorkGuard* guard)
+      : at_(text.data()), end_(at_ + text.size()), list_(list), guard_(guard) {
     while (end_ != at_ && end_[-1] == '\0') --end_;
   }
 
@@ -117,6 +119,7 @@ class ListReader {
     if (read.ec != std::errc() || !fits || (read.ptr != end_ && !ends_number(*read.ptr))) return no_number(digits);
     list_.add(number);
     at_ = read.ptr;
+    if (guard_ != nullptr && list_.count % kToldNumbers == 0) guard_->spend(kToldNumbers * kNumberNs);
     return Done{};
   }
 
@@ -153,13 +156,14 @@ class ListReader {
   const char* at_;
   const char* end_;
   NumberList& list_;
+  media::WorkGuard* const guard_;
   bool line_has_ended_ = false;  // since the last number of a line
 };
 
 }  // namespace
 
-Status read_list(std::string_view text, NumberList& list) {
-  return with_number_type(list.dtype, [&](auto zero) { return ListReader(text, list).read<decltype(zero)>(); });
+Status read_list(std::string_view text, NumberList& list, media::WorkGuard* guard) {
+  return with_number_type(list.dtype, [&](auto zero) { return ListReader(text, list, guard).read<decltype(zero)>(); });
 }
 
 }  // namespace spdld::text

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "daemon/media/text/json/number_list.h"
+#include "daemon/media/work_guard.h"
 
 namespace spdld::text {
 
@@ -17,6 +18,7 @@ namespace spdld::text {
 //
 // An error (kContent) is a clause that names the element and cites its text: "element [3]: 'cat' is no decimal number".
 // The content of list.memory is undefined then.
-Status read_list(std::string_view text, NumberList& list);
+// `guard`: is told of the numbers, some thousand at a time; null: nobody is.
+Status read_list(std::string_view text, NumberList& list, media::WorkGuard* guard = nullptr);
 
 }  // namespace spdld::text

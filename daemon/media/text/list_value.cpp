@@ -8,8 +8,8 @@
 
 namespace spdld::text {
 
-Status read_list_value(const media::Value& value, bool reads_json, NumberList& list) {
-  return reads_json ? value.json->reader.read_list(value.json->steps, list) : read_list(value.text(), list);
+Status read_list_value(const media::Value& value, bool reads_json, NumberList& list, media::WorkGuard* guard) {
+  return reads_json ? value.json->reader.read_list(value.json->steps, list) : read_list(value.text(), list, guard);
 }
 
 Result<uint64_t> read_list_value(const media::Value& value, const ListKind& kind, ListWork& work) {

@@ -12,7 +12,7 @@
 namespace spdld::text {
 
 // `reads_json`: as the chain's node says. Errors as read_list() has them.
-Status read_list_value(const media::Value& value, bool reads_json, NumberList& list);
+Status read_list_value(const media::Value& value, bool reads_json, NumberList& list, media::WorkGuard* guard = nullptr);
 
 inline constexpr uint64_t kListElementsMax = 65'536;  // of one sample's list; a longer list is bad content
 

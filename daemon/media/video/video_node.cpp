@@ -136,7 +136,7 @@ Status VideoNode::advise(const media::Value&, const media::Run& run) const {
 
 Status VideoNode::run(media::Value&, const media::Run& run) const {
   auto& work = run.workspace.of<VideoWork>();
-  work.scratch.set_timer(&run.workspace.timer());
+  work.scratch.set_work(&run.workspace.timer(), &run.workspace.guard());
   if (const Status chosen = choose(run, work); !chosen) return chosen;
   media::Field& field = *run.field;
   if (field.keeper && !field.is_prepared && !field.parts) DecodedForm::prepare(field, work);
