@@ -241,7 +241,7 @@ TEST_CASE("a trainer that waits for a batch that does not come gets threads at o
   for (int i = 0; i < 4; i++) tuner.step(vain);  // nothing is done: the source may be down
   CHECK(tuner.decision().changes == changes);
   vain.seconds = vain.starved_s = 2;  // what came before counts, too
-  vain.stages[kDecode] = {8 * busy_s, waiting};
+  vain.stages[kDecode] = {12 * busy_s, waiting};  // of three seconds
   tuner.step(vain);
   CHECK(tuner.decision().stages[kDecode] >= 2);
   CHECK(tuner.decision().reason.find("trainers waited") != std::string::npos);
