@@ -2,6 +2,7 @@
 import ast
 import json
 import os
+import re
 import subprocess
 import tempfile
 import unittest
@@ -102,8 +103,10 @@ class OddValues(unittest.TestCase):
                 outputs = []
                 for number, text in enumerate(lists[start:start + 40]):
                     sized = text.replace("exif = false },", 'exif = false },\n  { op = "resize", size = [512, 512] },', 1)
-                    is_tensor = any(f'op = "{end}"' in text for end in ("convert", "normalize", "random-erasing", "five-crop", "ten-crop"))
-                    sized = sized if is_tensor else sized[:-1] + '  { op = "resize", size = [64, 64] },\n]'
+                    resize = '  { op = "resize", size = [64, 64] },\n'
+                    if "-crop" not in text.replace("center-crop", "").replace("random-crop", "").replace("resized-crop", ""):
+                        end = re.search(r'  { op = "(convert|normalize)"', sized)
+                        sized = sized[:end.start()] + resize + sized[end.start():] if end else sized[:-1] + resize + "]"
                     outputs.append(f'[[output]]\nname = "o{number}"\nfrom = "image"\nops = {sized}\n')
                 file.write_text('name = "values"\n[source]\ntype = "image-folder"\nuri = "a"\n' + "".join(outputs) + "[batch]\nsize = 2\n")
                 done = subprocess.run([os.environ["SPDLD_CTL"], "check", file], capture_output=True, text=True, timeout=60)
