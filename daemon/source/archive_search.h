@@ -31,6 +31,7 @@ struct FileKind {
   bool is_whole_name = false;    // a folder has one such file, whose name is the ending
   std::string_view advice = "";  // the end of a sentence about a folder without such a file
   std::string_view meant = "a tar archive";
+  bool may_be_packed = false;  // it is unpacked where its first bytes say that it is compressed
 
   // Whether a folder's file of this name is taken.
   bool takes(std::string_view name) const {

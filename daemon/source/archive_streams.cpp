@@ -25,7 +25,7 @@ UnpackFiller::Open opener_of(const Archive& archive, const std::shared_ptr<const
   if (archive.file->store)
     return [store = archive.file->store, object = archive.file->object,
             identity = archive.file->identity](const std::stop_token& stop) -> Opened {
-      return std::unique_ptr<store::View>(std::make_unique<store::ObjectView>(*store, object, identity, stop));
+      return std::unique_ptr<store::View>(std::make_unique<store::ObjectView>(*store, object, identity, stop, true));
     };
   return [path = archive.file->name, identity = archive.file->identity, bounds](const std::stop_token&) -> Opened {
     return open_listed_file(bounds.get(), path, identity, "the archive " + path);

@@ -91,7 +91,7 @@ class FileIndexer {
     return state;
   }
   bool read_object(size_t i, const DataFile& file, std::atomic<uint64_t>& done) const {
-    store::ObjectView view(*file.store, file.object, file.identity, indexing_.stop);
+    store::ObjectView view(*file.store, file.object, file.identity, indexing_.stop, indexing_.kind.may_be_packed);
     calls_.read(i, view, done);
     return true;
   }

@@ -259,7 +259,7 @@ std::unique_ptr<Listing> open_webdataset(const SourceOpening& opening) {
   };
   const auto keep = [](const ArchiveIndex& index) { return kept_bytes_of(index); };
   const auto take = [](std::string_view bytes, const DataFile& file) { return archive_index_in(bytes, file.bytes); };
-  constexpr FileKind kArchives;
+  constexpr FileKind kArchives{.may_be_packed = true};
   std::vector<ArchiveIndex> indexes = index_files<ArchiveIndex>(
       archives, opening.indexing(kArchives, "webdataset", "bytes of archives"), {read, keep, take});
   const std::string origin = joined(opening.uris, ", ");

@@ -6,11 +6,12 @@
 
 namespace spdld::store {
 
-ObjectView::ObjectView(Store& store, std::string object, Identity identity, std::stop_token stop)
+ObjectView::ObjectView(Store& store, std::string object, Identity identity, std::stop_token stop, bool takes_compressed)
     : store_(store),
       object_(std::move(object)),
       identity_(identity),
       stop_(std::move(stop)),
+      takes_compressed_(takes_compressed),
       now_(store),
       next_(store) {}
 
@@ -27,6 +28,7 @@ void ObjectView::begin(Block& block, uint64_t start) {
   request.offset = start;
   request.bytes = bytes;
   request.identity = identity_;
+  request.takes_compressed = takes_compressed_;
   request.pieces = {{start, bytes, block.memory.resize(bytes)}};
   block.start = start;
   block.bytes = bytes;

@@ -21,7 +21,9 @@ class ObjectView final : public View {
   // A reader who leaves out less than this goes on.
   static constexpr uint64_t kJumpMin = 1 << 20;
 
-  ObjectView(Store& store, std::string object, Identity identity, std::stop_token stop = {});
+  // `takes_compressed`: as Read has it.
+  ObjectView(Store& store, std::string object, Identity identity, std::stop_token stop = {},
+             bool takes_compressed = false);
   ~ObjectView() override;
   ObjectView(const ObjectView&) = delete;
   ObjectView& operator=(const ObjectView&) = delete;
@@ -51,6 +53,7 @@ class ObjectView final : public View {
   const std::string object_;
   const Identity identity_;
   const std::stop_token stop_;
+  const bool takes_compressed_;
   uint64_t block_bytes_ = kBlockMin;
   Block now_, next_;
   Block *current_ = &now_, *ahead_ = &next_;

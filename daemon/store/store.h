@@ -77,6 +77,9 @@ struct Read : Request {
   std::vector<Piece> pieces;            // of a range whose size is known
   Room* room = nullptr;                 // of a range to the end
   uint64_t bytes_max = UINT64_MAX;
+  // Whether the bytes of an object that its store says is compressed (Content-Encoding) are wanted as they are stored.
+  // Otherwise such an object is bad content.
+  bool takes_compressed = false;
   // An object of another identity is bad content; {}: any will do. Afterwards: of the object that was read.
   Identity identity = {};
 };

@@ -1,6 +1,7 @@
 #include "daemon/store/http/head.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 #include "daemon/base/random.h"
@@ -22,6 +23,19 @@ std::string_view without_blanks(std::string_view text) {
   while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r' || text.back() == '\n'))
     text.remove_suffix(1);
   return text;
+}
+
+// The first coding of a list that compresses (RFC 9110, section 8.4.1); empty: there is none.
+std::string_view compression_in(std::string_view codings) {
+  constexpr std::array<std::string_view, 7> kKnown = {"gzip",       "x-gzip", "deflate", "compress",
+                                                      "x-compress", "br",     "zstd"};
+  while (!codings.empty()) {
+    const std::string_view part = codings.substr(0, codings.find(','));
+    codings.remove_prefix(std::min(codings.size(), part.size() + 1));
+    for (const std::string_view known : kKnown)
+      if (is_named(without_blanks(part), known)) return known;
+  }
+  return {};
 }
 
 std::optional<uint64_t> number(std::string_view text) {
@@ -62,6 +76,10 @@ void Head::take_line(std::string_view line) {
     keep(retry_after);
   else if (is_named(name, "content-type"))
     keep(content_type);
+  else if (is_named(name, "content-encoding"))
+    keep(encoding);
+  else if (is_named(name, "x-goog-stored-content-encoding"))
+    keep(stored_encoding);
   else if (is_named(name, "x-amz-checksum-crc32c"))
     keep(crc32c);
   else if (is_named(name, "content-md5"))
@@ -73,6 +91,15 @@ void Head::take_line(std::string_view line) {
     range_start = number(range.substr(0, dash));
     object_bytes = number(range.substr(slash + 1));
   }
+}
+
+std::string_view Head::compression() const {
+  const std::string_view sent = compression_in(encoding);
+  return sent.empty() ? compression_in(stored_encoding) : sent;
+}
+
+bool Head::is_unpacked_on_the_way() const {
+  return compression_in(encoding).empty() && !compression_in(stored_encoding).empty();
 }
 
 Identity Head::identity() const {

@@ -1,5 +1,6 @@
 // Reads a range of an object. Attempts go on where the best one before them ended, as long as the object is the same.
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <optional>
 
@@ -35,7 +36,7 @@ class ReadCall final : public Call {
     const Head& head = attempt.transfer->head();
     if (head.status != 200 && head.status != 206) return Take::kText;
     const Identity identity = head.identity();
-    if (!fits(attempt, identity) || !find_start(attempt, head)) return Take::kStop;
+    if (!is_plain(attempt, head) || !fits(attempt, identity) || !find_start(attempt, head)) return Take::kStop;
     if (end_ == kUnknown && !find_end(attempt, head)) return Take::kStop;
     seen_ = identity;
     etag_ = head.etag.starts_with("W/") ? std::string() : head.etag;
@@ -45,6 +46,13 @@ class ReadCall final : public Call {
   }
 
   bool on_body(Attempt& attempt, std::span<const uint8_t> bytes) override {
+    if (says_gzip_ && attempt.at == 0 && attempt.skipped == 0) {
+      constexpr std::array<uint8_t, 2> kGzip = {0x1f, 0x8b};
+      if (bytes[0] == kGzip[0] && (bytes.size() == 1 || bytes[1] == kGzip[1]))
+        return refuse_compressed(attempt, attempt.transfer->head().compression());
+      says_gzip_ = false;
+      is_plain_ = true;
+    }
     if (attempt.skipped > 0) {
       const uint64_t passed = std::min<uint64_t>(attempt.skipped, bytes.size());
       attempt.skipped -= passed;
@@ -102,6 +110,26 @@ class ReadCall final : public Call {
     attempt.so_far = Error{trouble, what() + why};
     attempt.may_pass = may_pass;
     return false;
+  }
+
+  bool refuse_compressed(Attempt& attempt, std::string_view coding) {
+    return give_up(attempt, Trouble::kContent,
+                   " is stored compressed (Content-Encoding: " + std::string(coding) +
+                       "), and is read as it is stored: store it uncompressed and without that header.");
+  }
+
+  // Whether the object's bytes are not compressed, as far as its head says. Some programs say "gzip" of objects that
+  // are not: the first bytes tell, where they are read.
+  bool is_plain(Attempt& attempt, const Head& head) {
+    const std::string_view coding = head.compression();
+    if (coding.empty() || is_plain_) return true;
+    if (!head.is_unpacked_on_the_way()) {
+      if (read_.takes_compressed) return true;
+      const bool begins = head.status == 200 || attempt.at == 0;
+      says_gzip_ = begins && (coding == "gzip" || coding == "x-gzip") && (attempt.at == 0 || read_.offset == 0);
+      if (says_gzip_) return true;
+    }
+    return refuse_compressed(attempt, coding);
   }
 
   // Whether no other attempt reads, or will read.
@@ -193,7 +221,8 @@ class ReadCall final : public Call {
   Identity seen_ = {};       // of the object in the replies so far
   std::string etag_;
   BodyCheck check_;
-  size_t next_ = 0;  // the piece that comes next, as a guess
+  bool says_gzip_ = false, is_plain_ = false;  // of the object: the head says so, and its first bytes say otherwise
+  size_t next_ = 0;                            // the piece that comes next, as a guess
 };
 
 }  // namespace

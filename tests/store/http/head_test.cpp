@@ -68,6 +68,20 @@ TEST_CASE("damaged numbers of a head count as absent") {
   CHECK_FALSE(head_of({"Content-Range: bytes x-1/9"}).range_start);
 }
 
+TEST_CASE("a head tells how the bytes are compressed, and by no other coding") {
+  CHECK(head_of({"Content-Encoding: gzip"}).compression() == "gzip");
+  CHECK(head_of({"content-encoding: aws-chunked , X-GZIP"}).compression() == "x-gzip");
+  for (const char* coding : {"deflate", "compress", "x-compress", "br", "zstd"})
+    CHECK(head_of({std::string("Content-Encoding: ") + coding}).compression() == coding);
+  for (const char* none : {"", "identity", "aws-chunked", "utf-8", "gzipped", ",,"})
+    CHECK(head_of({std::string("Content-Encoding: ") + none}).compression().empty());
+  const Head stored = head_of({"x-goog-stored-content-encoding: gzip"});
+  CHECK(stored.compression() == "gzip");
+  CHECK(stored.is_unpacked_on_the_way());
+  CHECK_FALSE(head_of({"x-goog-stored-content-encoding: gzip", "Content-Encoding: gzip"}).is_unpacked_on_the_way());
+  CHECK(head_of({"x-goog-stored-content-encoding: identity"}).compression().empty());
+}
+
 TEST_CASE("a long header is kept up to a kibibyte") {
   const Head head = head_of({"ETag: " + std::string(100'000, 'a'), std::string(100'000, 'b') + ": c"});
   CHECK(head.etag == std::string(1024, 'a'));

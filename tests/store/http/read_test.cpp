@@ -6,6 +6,7 @@
 
 #include "daemon/base/crc32c.h"
 #include "daemon/base/result.h"
+#include "daemon/store/object_view.h"
 #include "tests/store/http/web_site.h"
 #include "tests/support/soon.h"
 
@@ -344,6 +345,50 @@ TEST_CASE("a reply without its size can't be read as a whole") {
   Site site([](const StubRequest&, unsigned) { return StubReply{.raw = "HTTP/1.1 200 OK\r\n\r\nabc"}; });
   OwnRead read;
   CHECK(error_of(site, read).trouble == Trouble::kUnsupported);
+}
+
+TEST_CASE("an object that is stored compressed is refused by a true sentence, or given as it is stored") {
+  const std::string packed = "\x1f\x8b" + kBody;
+  const auto with = [](const std::string& body, const std::string& header) {
+    return [=](const StubRequest& request, unsigned) {
+      return changed(serve(body, kEtag, request), [&](StubReply& reply) { reply.headers.push_back(header); });
+    };
+  };
+  for (const char* coding : {"gzip", "x-gzip", "br", "zstd"}) {
+    Site site(with(packed, std::string("Content-Encoding: ") + coding));
+    for (const uint64_t from : {0, 7}) {
+      OwnRead read(from, 1'000);
+      const Error error = error_of(site, read);
+      CHECK(error.trouble == Trouble::kContent);
+      CHECK_THAT(error.message, Contains(std::string("is stored compressed (Content-Encoding: ") + coding + ")"));
+      OwnRead raw(from, 1'000);
+      raw.takes_compressed = true;
+      REQUIRE(read_now(site, raw));
+      CHECK(raw.memory == packed.substr(from, 1'000));
+    }
+    OwnRead whole;
+    CHECK(error_of(site, whole).trouble == Trouble::kContent);
+    CHECK(site.requests().size() == 5);  // none was asked again
+    ObjectView view(site.store(), "a.bin", {packed.size(), http::etag_hash("v1")}, {}, true);
+    std::string bytes(100, '-');
+    REQUIRE(view.read(0, {reinterpret_cast<uint8_t*>(bytes.data()), bytes.size()}));
+    CHECK(bytes == packed.substr(0, 100));
+  }
+  // Bytes that are not what the header says, and codings that compress nothing.
+  for (const char* header : {"Content-Encoding: gzip", "Content-Encoding: aws-chunked", "Content-Encoding: identity"}) {
+    Site site(with(kBody, header));
+    OwnRead whole, part(0, 10);
+    REQUIRE(read_now(site, whole));
+    CHECK(whole.memory == kBody);
+    REQUIRE(read_now(site, part));
+    CHECK(part.memory == kBody.substr(0, 10));
+  }
+  // A store that unpacks on the way gives other bytes than it lists.
+  Site site(with(kBody, "x-goog-stored-content-encoding: gzip"));
+  OwnRead read;
+  read.takes_compressed = true;
+  CHECK_THAT(error_of(site, read).message, Contains("is stored compressed"));
+  CHECK(site.requests()[0].header("accept-encoding") == "identity");
 }
 
 TEST_CASE("a redirect is followed where the operator allows it") {
