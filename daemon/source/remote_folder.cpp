@@ -6,6 +6,7 @@
 #include <random>
 #include <set>
 
+#include "config/document.h"
 #include "daemon/base/kept_bytes.h"
 #include "daemon/base/result.h"
 #include "daemon/source/fingerprint.h"
@@ -27,14 +28,29 @@ struct PicturePath {
   std::string_view of_class, folder, name;
 };
 
+// Whether a part of the path is hidden. Parts that are empty, "." or ".." mean nothing in a store: a name is a text.
+bool has_hidden_part(std::string_view path) {
+  for (size_t begin = 0; begin < path.size();) {
+    const std::string_view part = path.substr(begin, path.find('/', begin) - begin);
+    if (part.starts_with('.') && part != "." && part != "..") return true;
+    begin += part.size() + 1;
+  }
+  return false;
+}
+
+// Whether what stands behind the prefix begins with the name of a class that is listed: the rest of a path, or of a
+// folder, which ends in '/'.
+bool is_odd_class(std::string_view relative) {
+  return relative.starts_with('/') || relative.starts_with("./") || relative.starts_with("../");
+}
+bool is_hidden_class(std::string_view relative) { return relative.starts_with('.') && !is_odd_class(relative); }
+
 // None: it lies in no class, is hidden, or has another ending.
 std::optional<PicturePath> picture_path(std::string_view path, const Endings& endings) {
   const size_t last = path.rfind('/');
   if (last == std::string_view::npos) return {};
   const PicturePath picture{path.substr(0, path.find('/')), path.substr(0, last), path.substr(last + 1)};
-  const bool is_hidden = path.front() == '.' || path.find("/.") != std::string_view::npos;
-  const bool has_gap = path.front() == '/' || path.find("//") != std::string_view::npos;
-  if (is_hidden || has_gap || picture.name.empty() || !endings.fit(picture.name)) return {};
+  if (has_hidden_part(path) || picture.name.empty() || !endings.fit(picture.name)) return {};
   return picture;
 }
 
@@ -102,7 +118,8 @@ std::vector<std::string> RemoteFolder::prefixes(const std::stop_token& stop) con
   std::vector<std::string> prefixes;
   for_each_page(*store_, prefix_, true, stop, [&](const store::List& page) {
     for (const std::string& folder : page.folders)
-      if (folder.size() > prefix_.size() && folder[prefix_.size()] != '.') prefixes.push_back(folder);
+      if (folder.size() > prefix_.size() && !is_hidden_class(std::string_view(folder).substr(prefix_.size())))
+        prefixes.push_back(folder);
   });
   if (prefixes.empty())
     throw SetupError(Trouble::kNotFound, store_->uri_of(prefix_) +
@@ -144,7 +161,8 @@ bool RemoteFolder::has_same_folders(const RemotePages& pages, const std::stop_to
   std::set<std::string, std::less<>> known;
   const auto add = [&](std::string_view name) {
     const size_t slash = name.find('/', prefix_.size());
-    if (slash != std::string_view::npos && name[prefix_.size()] != '.') known.emplace(name.substr(0, slash + 1));
+    if (slash != std::string_view::npos && !is_hidden_class(name.substr(prefix_.size())))
+      known.emplace(name.substr(0, slash + 1));
   };
   for (const RemotePages::Page& page : pages.pages) {
     add(page.prefix);
@@ -161,7 +179,7 @@ bool RemoteFolder::has_same_folders(const RemotePages& pages, const std::stop_to
     check_stop(stop);
     if (!status) refuse_remote(status.error());
     for (const std::string& folder : list.folders) {
-      if (folder.size() <= prefix_.size() || folder[prefix_.size()] == '.') continue;
+      if (folder.size() <= prefix_.size() || is_hidden_class(std::string_view(folder).substr(prefix_.size()))) continue;
       if (!known.contains(folder)) return false;
       ++found;
     }
@@ -224,8 +242,8 @@ void sort_pictures(ClassFiles::Folder& folder) {
 RemoteListing RemoteFolder::sort_out(const RemotePages& pages) const {
   // In a flat list "a/b.jpg" and "a/c/d.jpg" mix: pictures are gathered by folder.
   std::map<std::string, std::map<std::string, ClassFiles::Folder>, std::less<>> classes;
-  uint64_t empty = 0, pictures = 0;
-  std::string first_empty;
+  uint64_t empty = 0, odd = 0, pictures = 0;
+  std::string first_empty, first_odd;
   ClassFiles::Folder* folder = nullptr;
   std::string_view path;
   for (const RemotePages::Page& page : pages.pages) {
@@ -233,7 +251,11 @@ RemoteListing RemoteFolder::sort_out(const RemotePages& pages) const {
       if (entry.name.size() <= prefix_.size()) continue;
       const std::string_view relative = std::string_view(entry.name).substr(prefix_.size());
       const size_t slash = relative.find('/');
-      if (slash == std::string_view::npos || slash == 0 || relative.front() == '.') continue;
+      if (slash == std::string_view::npos || is_hidden_class(relative)) continue;
+      if (is_odd_class(relative) && choice_.folder.empty()) {
+        if (picture_path(relative, endings_) && odd++ == 0) first_odd = relative;
+        continue;
+      }
       auto& of_class = classes[std::string(relative.substr(0, slash))];  // a class without pictures is one, too
       const auto picture = picture_path(relative, endings_);
       if (!picture) continue;
@@ -269,6 +291,11 @@ RemoteListing RemoteFolder::sort_out(const RemotePages& pages) const {
     if (listing.files.empty() && empty > 0)
       files.remarks.add_missing(std::to_string(empty) + " objects are empty and were passed over, the first is " +
                                 first_empty + ".");
+    if (listing.files.empty() && odd > 0)
+      files.remarks.add_missing(std::to_string(odd) +
+                                " objects lie in a folder without a name, or named \".\" or \"..\", where a class is "
+                                "named, and were passed over, the first is " +
+                                config::printable(first_odd, 200) + ".");
     listing.classes.push_back(name);
     listing.files.push_back(std::move(files));
   }

@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 #include <random>
 
+#include "daemon/source/fetch_router.h"
 #include "daemon/source/file_view.h"
 #include "daemon/source/remote_archives.h"
 #include "proto/unique_fd.h"
@@ -158,12 +159,46 @@ TEST_CASE("odd objects are no pictures and no classes of a remote folder") {
     bucket.store->put(name, "x");
   bucket.store->put("t/a/0.jpg", "");
   const auto listing = bucket.open("image-folder", {"s3://bucket/t"});
-  REQUIRE(listing->size() == 1);
+  REQUIRE(listing->size() == 2);
   CHECK(listing->name(0) == "a/1.jpg");
+  CHECK(listing->name(1) == "a//2.jpg");
   REQUIRE(listing->classes().size() == 2);
   CHECK(listing->classes()[0] == "a");
   CHECK(listing->classes()[1] == "empty");
-  CHECK(listing->missing_count() == 2);  // the empty class, and the empty object
+  CHECK(listing->missing_count() == 3);  // the empty class, the empty object, and the one in a class without a name
+}
+
+TEST_CASE("names with steps and with any signs are names in a store, and what has no class is counted") {
+  const Bucket bucket;
+  const std::vector<std::string> names = {"a/%41.jpg",   "a/..//6.jpg",    "a/../../5.jpg",
+                                          "a/../4.jpg",  "a/./3.jpg",      "a//2.jpg",
+                                          "a/b c+d.jpg", "a/e\x01\nf.jpg", "a/\xc3\xbc \xe4\xb8\xad.jpg",
+                                          "a/x/./y.jpg"};
+  for (const std::string& name : names) bucket.store->put("t/" + name, name);
+  for (const char* odd : {"t//1.jpg", "t/./1.jpg", "t/../1.jpg", "t/..//a/1.jpg", "t/./no.txt", "t/.git/1.jpg"})
+    bucket.store->put(odd, "odd");
+  const TempFolder kept;
+  for (int i = 0; i < 2; ++i) {
+    KeptUse use;
+    const auto listing = bucket.open("image-folder", {"s3://bucket/t"}, kept.path(), &use);
+    CHECK((use.read == 0) == (i == 1));
+    std::vector<std::string> found;
+    LocalFetcher local(1);
+    FetchRouter router(local);
+    for (uint64_t sample = 0; sample < listing->size(); ++sample) {
+      auto request = request_for(*listing, sample, wanted(*listing, {"image"}));
+      fetch_now(router, request);
+      REQUIRE(request.ok);
+      CHECK(text(request.bytes[0]) == listing->name(sample));
+      found.push_back(listing->name(sample));
+    }
+    CHECK(std::is_permutation(found.begin(), found.end(), names.begin(), names.end()));
+    CHECK(listing->classes().size() == 1);
+    REQUIRE(listing->missing_count() == 1);
+    CHECK_THAT(listing->said().missing().first[0],
+               Contains("4 objects lie in a folder without a name, or named") && Contains("1.jpg"));
+    CHECK(listing->unchanged());
+  }
 }
 
 TEST_CASE("a remote folder without classes or pictures is refused") {
