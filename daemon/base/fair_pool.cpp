@@ -259,7 +259,9 @@ bool FairPool::is_ahead(const Lane& lane, uint64_t now_ns) const {
 
 // Whether the lane's next task may begin, where dear slices do not hold their half of the threads.
 bool FairPool::may_begin(const Lane& lane, uint64_t now_ns) const {
-  if (!lane.first_ || lane.group_->share_.parked > 0) return false;
+  // A cheap lane does not wait for tasks that another lane of its group has parked.
+  const Share& own = lane.is_dear() ? lane.group_->share_ : lane.share_;
+  if (!lane.first_ || own.parked > 0) return false;
   const unsigned spare = runners() - budget_;
   if (lane.is_dear() && parked_ > spare - std::min(budget_, spare / 4)) return false;
   return !is_ahead(lane, now_ns);
@@ -302,7 +304,11 @@ void FairPool::call_for_waiting() {
     go_on(*parked);
   }
   if (coming_ < waiting() && awake_ < most) {
-    for (size_t left = startable(); coming_ < left && awake_ < most;) call(*idle_thread());
+    for (size_t left = startable(); coming_ < left && awake_ < most;) {
+      PoolThread* const idle = idle_thread();
+      if (idle == nullptr) break;  // all others are parked
+      call(*idle);
+    }
   }
   if (coming_ < waiting() || parked_ > 0) have_one_look();
 }

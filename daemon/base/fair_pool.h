@@ -13,9 +13,9 @@
 //
 // A task that lasts long gives way: now and then it calls give_way(), and where a lane waits that has had less, the
 // task is parked there, in the middle of its work, and a spare thread serves the other lane in its place. So as many
-// tasks run at once as before, and no lane waits longer than until the next such call. A group goes on with what is
-// parked before it begins anything new, so that its tasks never hold more threads than may serve at once. Dear lanes
-// leave some of the spare threads to others.
+// tasks run at once as before, and no lane waits longer than until the next such call. A lane goes on with what is
+// parked before it begins anything new, and a dear lane with all that its group has parked, so that their tasks never
+// hold more threads than may serve at once. Dear lanes leave some of the spare threads to others.
 //
 // Tasks that give way seldom or never need more care:
 // - A slice counts from its beginning as what it will probably cost, and later as the time that it lasts already. Where
@@ -61,6 +61,9 @@ class FairPool {
   static constexpr uint64_t kDearNs = 100'000'000;
   static constexpr uint64_t kLongNs = 5'000'000;
   static constexpr uint64_t kNeighbourNs = 10'000'000'000;
+  // A slice that is shorter is not interrupted. A slice begins its last task within its first millisecond, so that
+  // tasks of less than a millisecond give way for nothing.
+  static constexpr uint64_t kLeastPartNs = 2'000'000;
   // A task that has just begun or gone on is not parked for a lane whose slices may be long.
   static constexpr uint64_t kTurnNs = 5'000'000;
 

@@ -65,10 +65,11 @@ void FairPool::charge_on_the_way(Slice& slice, uint64_t cpu_now_ns, uint64_t now
 }
 
 uint64_t FairPool::park_if_due(unsigned thread) {
+  PoolThread& own = *pool_threads_[thread];
+  Slice& slice = own.slice;  // its beginning is written by this thread, or while this thread is parked
+  if (clocks_.monotonic_ns() - slice.start_ns < kLeastPartNs) return 0;
   const uint64_t cpu_now_ns = clocks_.thread_cpu_ns();
   std::unique_lock lock(mutex_);
-  PoolThread& own = *pool_threads_[thread];
-  Slice& slice = own.slice;
   const uint64_t now_ns = clocks_.monotonic_ns();
   look_at_slices(now_ns);
   charge_on_the_way(slice, cpu_now_ns, now_ns);
@@ -113,6 +114,9 @@ void FairPool::go_on(PoolThread& parked) {
   count(slice, true);
   for (Share* share : {&slice.lane->share_, &slice.lane->group_->share_}) share->parked--;
   slice.start_ns = slice.turn_ns = clocks_.monotonic_ns();
+  // The time that it was parked is owed to it already, by its place.
+  for (Share* share : {&slice.lane->share_, &slice.lane->group_->share_})
+    if (!share->is_waiting()) share->idle_ns = slice.start_ns;
   parked.call.notify_one();
 }
 

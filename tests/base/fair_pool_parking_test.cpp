@@ -66,9 +66,15 @@ TEST_CASE("a dear task that is known to be dear gives way as soon as one that is
 
 TEST_CASE("one thread is shared by weight, whatever its tasks cost, and no lane waits long") {
   const double weight = GENERATE(1.0, 3.0);
+  const bool are_of_one_group = GENERATE(false, true);
   Simulation sim(1);
   FairPool::Lane& cheap = sim.lane(weight);
   FairPool::Lane& dear = sim.lane();
+  if (are_of_one_group) {
+    const auto group = std::make_shared<FairPool::Group>(sim.pool);
+    cheap.join(group);
+    dear.join(group);
+  }
   sim.begin(dear, 60 * kSecond, 2, kPart);
   sim.begin(cheap, kMs, 4);
   sim.run_until(now_ns + kSecond, 1);
@@ -83,6 +89,21 @@ TEST_CASE("one thread is shared by weight, whatever its tasks cost, and no lane 
   CHECK(got / (got + static_cast<double>(sim.used(dear) - dear_before)) ==
         Approx(weight / (1 + weight)).epsilon(0.05));
   CHECK(longest_ns <= 2 * kPart);
+}
+
+TEST_CASE("cheap tasks that look whether they should give way are not interrupted") {
+  constexpr uint64_t kCheap = 100'000, kCheapPart = 30'000, kParts = 4;
+  Simulation sim(1);
+  sim.begin(sim.lane(), kCheap, 2, kCheapPart);
+  sim.begin(sim.lane(), kCheap, 2, kCheapPart);
+  const Simulation::Task* before = nullptr;
+  for (int i = 0; i < 4000; i++) {
+    sim.settle(1);
+    const Simulation::Task& now = sim.step();
+    const bool is_within = before != nullptr && before->parts % kParts != 0;
+    if (is_within) REQUIRE(&now == before);
+    before = &now;
+  }
 }
 
 TEST_CASE("beside several users of dear tasks, a newcomer's first task begins within some parts") {
@@ -177,8 +198,8 @@ struct Call final : FairTask {
     const unsigned now = ++*running;
     for (unsigned seen = *peak; now > seen && !peak->compare_exchange_weak(seen, now);) {
     }
-    for (int i = 0; i < 20; i++) {
-      for (const uint64_t end_ns = thread_cpu_ns() + 30'000; thread_cpu_ns() < end_ns;) {
+    for (int i = 0; i < 4; i++) {
+      for (const uint64_t end_ns = thread_cpu_ns() + FairPool::kLeastPartNs; thread_cpu_ns() < end_ns;) {
       }
       --*running;
       pool->give_way(thread);

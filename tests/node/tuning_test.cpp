@@ -139,7 +139,11 @@ TEST_CASE("a ring that lies dry while decode threads are held raises their numbe
     rig.look();
     CHECK(rig.pool.concurrency() == 1);  // a short while without a batch tells nothing
     for (int i = 0; i < 3; i++) rig.look();
+    CHECK(rig.pool.concurrency() == 1);  // its source may be down: no sample of it waits for a turn
+    rig.feeds()[0]->pipeline().stages().back()->on_queued();
+    rig.look();
     CHECK(rig.pool.concurrency() == 2);
+    rig.feeds()[0]->pipeline().stages().back()->on_turn(0);
     for (Held& task : tasks) task.go_on = true, task.go_on.notify_all();
   }
 }

@@ -81,8 +81,6 @@ class Rig final : public pipeline::FillObserver {
     changed_.notify_all();
   }
 
-  std::shared_ptr<pipeline::Pipeline> pipeline;
-  std::unique_ptr<pipeline::Stream> stream;
   bool filled = false, abandoned = false, quiet = false, looked = false;
   size_t masked = 0;
 
@@ -108,6 +106,10 @@ class Rig final : public pipeline::FillObserver {
   std::optional<batch::Slot> slot_;
   std::mutex mutex_;
   std::condition_variable changed_;
+
+ public:
+  std::shared_ptr<pipeline::Pipeline> pipeline;  // they end before what they use
+  std::unique_ptr<pipeline::Stream> stream;
 };
 
 }  // namespace
