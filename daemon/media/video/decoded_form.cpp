@@ -67,7 +67,9 @@ void DecodedForm::prepare(media::Field& field, VideoWork& work) {
       work.decoder.decode(*work.index, field.bytes, all,
                           [&](uint32_t number, ffmpeg::VideoFrame& frame) { return maker.put(number, frame); });
   if (!decoded) {
-    if (decoded.error().trouble != Trouble::kLimit) field.keeper->keep_as_fetched(field.bytes);
+    // A decoding that was cut off says nothing of the video.
+    const bool was_cut_off = work.limits.guard != nullptr && !work.limits.guard->goes_on();
+    if (!was_cut_off && decoded.error().trouble != Trouble::kLimit) field.keeper->keep_as_fetched(field.bytes);
     return;
   }
   field.keeper->keep(maker.form().data(), maker.form().size());

@@ -98,8 +98,10 @@ OwnDecoding PlainScan::read(const jpeg_decompress_struct& jpeg, std::span<const 
   rows_.write(writer);
   const OwnDecoding outcome = read_rows(first, end, target, indexes.known, goes_on);
   bool is_whole = outcome == OwnDecoding::kDone;
-  for (int mcu_row = end; is_whole && mcu_row < frame_.mcus_down; ++mcu_row)
-    is_whole = goes_on(frame_.blocks_in_row()) && rows_.skip();
+  for (int mcu_row = end; is_whole && mcu_row < frame_.mcus_down; ++mcu_row) {
+    if (!goes_on(frame_.blocks_in_row())) return OwnDecoding::kStopped;  // else an index without points would be kept
+    is_whole = rows_.skip();
+  }
   if (is_whole) writer.finish(coded);
   return outcome;
 }
