@@ -232,8 +232,9 @@ void Pipelines::on_listed(const std::string& key, const Outcome& outcome) {
   const auto at = entries_.find(key);
   if (at == entries_.end()) return;
   Entry& entry = *at->second;
-  entry.listing = false;
+  // It may hear of further clients: meanwhile the entry counts as being listed.
   if (lists_again(entry, outcome)) return;
+  entry.listing = false;
   entry.work.reset();
   entry.made_room = false;
   entry.idle_since_ns = monotonic_ns();  // until a feed comes
@@ -267,24 +268,27 @@ bool Pipelines::lists_again(Entry& entry, const Outcome& outcome) {
   // Somebody came while the listing that nobody had waited for was ending.
   const bool was_unwanted =
       entry.work->end() == ListingWork::End::kUnwanted && outcome.error().trouble == Trouble::kStopping;
-  bool is_again = was_unwanted && is_wanted(entry);
-  if (entry.work->charge()->refused_by() != nullptr && !entry.made_room && close_idle_beside(entry))
-    is_again = entry.made_room = true;
+  const bool was_refused = entry.work->charge()->refused_by() != nullptr && entry.work->end() != ListingWork::End::kTime;
+  if ((!was_unwanted && (!was_refused || entry.made_room)) || !is_wanted(entry)) return false;
+  bool is_again = was_unwanted;
+  if (was_refused && !entry.made_room && close_idle_beside(entry)) is_again = entry.made_room = true;
   if (is_again) list(entry);
   return is_again;
 }
 
 // Idle pipelines make room for a listing: the pipelines that the same user sent, and all pipelines where the whole
 // node's memory is taken.
-bool Pipelines::close_idle_beside(const Entry& entry) {
+bool Pipelines::close_idle_beside(Entry& entry) {
   const bool is_node_full = entry.work->charge()->refused_by() == listing_memory_.get();
   const size_t closed = std::erase_if(entries_, [&](const auto& named_entry) {
     const Entry& other = *named_entry.second;
     const bool is_same_users = is_sent(other) && is_sent(entry) && other.uid == entry.uid;
     return &other != &entry && !other.is_in_use() && (is_node_full || is_same_users);
   });
+  // What was listed before is idle, too, and does not hold any more.
+  const bool had_own = std::exchange(entry.pipeline, nullptr) != nullptr;
   if (closed > 0) weigh();
-  return closed > 0;
+  return closed > 0 || had_own;
 }
 
 void Pipelines::look_at_listings(uint64_t now_ns) {

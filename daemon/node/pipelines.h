@@ -157,7 +157,7 @@ class Pipelines {
   std::shared_ptr<pipeline::Pipeline> list_charged(const ToList& what);
   void on_listed(const std::string& key, const Outcome& outcome);
   bool lists_again(Entry& entry, const Outcome& outcome);
-  bool close_idle_beside(const Entry& entry);
+  bool close_idle_beside(Entry& entry);
 
   EventLoop& loop_;
   const pipeline::Resources resources_;

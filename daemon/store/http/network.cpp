@@ -5,6 +5,7 @@
 
 #include "daemon/base/cpu.h"
 #include "daemon/base/log.h"
+#include "daemon/base/memory_charge.h"
 #include "daemon/store/http/curl_library.h"
 
 namespace spdld::store::http {
@@ -146,6 +147,7 @@ void Network::stop() {
 }
 
 void Network::order(Order order) {
+  const MemoryCharge::Scope nobody(nullptr);  // the network thread frees it, and destructors cancel
   bool is_first = false;
   {
     const std::scoped_lock lock(mutex_);
