@@ -4,9 +4,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstdlib>
 #include <memory>
+#include <string_view>
 
 #include "client/cli/format.h"
 #include "client/cli/new_file.h"
@@ -55,6 +58,13 @@ std::string in_html(const std::string& text) {
 // The token stands behind the #, which a browser keeps to itself.
 std::string address_of_page(const std::string& at, const std::string& token) {
   return "http://" + at + "/" + (token.empty() ? "" : "#token=" + token);
+}
+
+// The daemon's text has no sign that a shell takes for more than a letter.
+bool stands_in_a_command(const std::string& text) {
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || std::string_view("/._:-[]").find(c) != std::string_view::npos;
+  });
 }
 
 std::string by_ssh(const std::string& target) {
@@ -117,7 +127,7 @@ ExitCode page(const Globals& globals, const PageWishes& wishes) {
   }
   const bool is_desktop = !wishes.no_open && (has("DISPLAY") || has("WAYLAND_DISPLAY"));
   std::string text = url + "\n";
-  if (is_unix || has("SSH_CONNECTION")) text += "Where your browser runs, first run: " + by_ssh(target) + "\n";
+  if (stands_in_a_command(target) && (is_unix || has("SSH_CONNECTION"))) text += "Where your browser runs, first run: " + by_ssh(target) + "\n";
   if (!known.why.empty())
     text += "The page asks for the daemon's token, which spdlctl does not know: " + known.why +
             " (--config names the daemon's file).\n";

@@ -69,7 +69,8 @@ std::vector<MemoryLimit> memory_limits(const MemoryPaths& paths) {
   const CgroupFolders folders = cgroup_folders(paths.cgroup_root, paths.self_cgroup, "memory");
   for (const auto& group : folders.v2) {
     const uint64_t used =
-        used_in(group / "memory.current", group / "memory.stat", {"inactive_file", "active_file"}, own);
+        used_in(group / "memory.current", group / "memory.stat",
+                {"inactive_file", "active_file", "slab_reclaimable"}, own);
     add_limit(limits, used, group / "memory.max");
     add_limit(limits, used, group / "memory.high");  // above, the kernel slows the group down until nothing moves
   }

@@ -3,12 +3,20 @@
 #include <linux/magic.h>
 #include <sys/vfs.h>
 
+#include <algorithm>
+#include <array>
+
 #include "daemon/base/random.h"
 #include "daemon/base/result.h"
 #include "daemon/source/bounds.h"
 
 namespace spdld::source {
 namespace {
+
+// Types of file systems that make numbers of files up, and may give a file another one: the user space's, FAT, exFAT,
+// the shares of SMB whose server has none, VirtualBox's.
+constexpr std::array<uint32_t, 7> kUnnumbered = {FUSE_SUPER_MAGIC, MSDOS_SUPER_MAGIC, 0x2011BAB0, SMB_SUPER_MAGIC,
+                                                 0xFF534D42,       0xFE534D42,        0x786F4256};
 
 constexpr uint64_t kOfNumber = 0x6e756d626572;  // so that no number mixes to 0
 
@@ -55,7 +63,8 @@ bool NumberedFiles::are_on(dev_t device, const Bounds* bounds, const std::string
   const UniqueFd fd(open_file(bounds, path.c_str()));
   struct statfs system {};
   if (!fd || ::fstatfs(fd.get(), &system) != 0) return true;  // such a file gives no bytes either
-  const bool are_numbered = system.f_type != FUSE_SUPER_MAGIC;
+  const bool are_numbered = std::find(kUnnumbered.begin(), kUnnumbered.end(), static_cast<uint32_t>(system.f_type)) ==
+                            kUnnumbered.end();
   known_.emplace(device, are_numbered);
   return are_numbered;
 }

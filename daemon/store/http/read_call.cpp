@@ -46,7 +46,7 @@ class ReadCall final : public Call {
   }
 
   bool on_body(Attempt& attempt, std::span<const uint8_t> bytes) override {
-    if (says_gzip_ && attempt.at == 0 && attempt.skipped == 0) {
+    if (says_gzip_ && attempt.at == 0 && attempt.skipped == 0 && !bytes.empty()) {
       constexpr std::array<uint8_t, 2> kGzip = {0x1f, 0x8b};
       if (bytes[0] == kGzip[0] && (bytes.size() == 1 || bytes[1] == kGzip[1]))
         return refuse_compressed(attempt, attempt.transfer->head().compression());

@@ -62,7 +62,8 @@ class S3Dialect final : public http::Dialect {
     const bool is_poor = !page || page->has_unsure_sign;
     if (names_ == Names::kAsTheyAre && is_poor) names_ = Names::kEncodedForGood;
     if (!page) return std::move(page.error());
-    if (names_ == Names::kEncoded && page->has_unsure_plus) {
+    // A list that was asked for before another list found it out is asked for again, too.
+    if (names_ != Names::kEncodedForGood && page->has_unsure_plus) {
       names_ = Names::kAsTheyAre;
       return Error{Trouble::kTransient, what + " has a \"+\" that may stand for a blank, and is asked for again."};
     }
