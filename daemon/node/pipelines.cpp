@@ -285,7 +285,7 @@ bool Pipelines::close_idle_beside(Entry& entry) {
     const bool is_same_users = is_sent(other) && is_sent(entry) && other.uid == entry.uid;
     return &other != &entry && !other.is_in_use() && (is_node_full || is_same_users);
   });
-  // What was listed before is idle, too, and does not hold any more.
+  // The listing of before is idle, too, and does not hold any more.
   const bool had_own = std::exchange(entry.pipeline, nullptr) != nullptr;
   if (closed > 0) weigh();
   return closed > 0 || had_own;
