@@ -27,9 +27,17 @@ SPDLD_WEAK void* operator new(std::size_t bytes) {
   return memory;
 }
 
+SPDLD_WEAK void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept try {
+  return ::operator new(bytes);
+} catch (const std::bad_alloc&) {
+  return nullptr;
+}
+
 SPDLD_WEAK void operator delete(void* memory) noexcept {
   spdld::MemoryCharge::before_release(memory);
   std::free(memory);
 }
 
 SPDLD_WEAK void operator delete(void* memory, std::size_t) noexcept { ::operator delete(memory); }
+
+SPDLD_WEAK void operator delete(void* memory, const std::nothrow_t&) noexcept { ::operator delete(memory); }
