@@ -35,7 +35,8 @@ struct Rig {
          .thread = Route::Thread::kAny,
          .is_open = true},
         {.path = "/echo",
-         .answer = [](const Request& request) { return Answer{.type = kJson, .body = request.parameter("q")}; }},
+         .answer = [](const Request& request) { return Answer{.type = kJson, .body = request.parameter("q")}; },
+         .parameters = {"q"}},
         {.path = "/large", .answer = [](const Request&) { return Answer{.body = std::string(4 << 20, 'x')}; }}};
     server = std::make_unique<HttpServer>(loop, std::move(settings));
   }
