@@ -21,9 +21,10 @@ StateOf state_of(const Node::View& view, const Pipelines::Entry& entry) {
   const auto& feeds = feeds_of(view, entry);
   for (const auto& [key, feed] : feeds)
     if (!feed->failure().empty()) return {"failed", feed->failure()};
-  if (entry.pipeline->statistics().waiting_out_faults.value() > 0)
+  const pipeline::PipelineStatistics& statistics = entry.pipeline->statistics();
+  if (statistics.waiting_out_faults.value() + statistics.asked_again.value() > 0)
     return {"degraded", "samples wait for the source to recover"};
-  if (entry.pipeline->statistics().waiting_for_memory.value() > 0)
+  if (statistics.waiting_for_memory.value() > 0)
     return {"degraded", "the node is short of memory: samples wait for it"};
   return {feeds.empty() ? "ready" : "running", {}};
 }

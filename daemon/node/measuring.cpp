@@ -40,7 +40,7 @@ void add_counts(PipelineFigures& out, const pipeline::PipelineStatistics& counte
   out.too_long = counted.too_long.value();
   out.memory_waits = counted.memory_waits.value();
   out.waiting_for_memory = counted.waiting_for_memory.level();
-  out.waiting_out_faults = counted.waiting_out_faults.level();
+  out.waiting_out_faults = counted.waiting_out_faults.level() + counted.asked_again.level();
 }
 
 void add_process(NodeFigures& out) {

@@ -56,7 +56,8 @@ struct PipelineStatistics {
   Counter& found_as(batch::FlawKind kind) {
     return kind == batch::FlawKind::kTooLong ? too_long : kind == batch::FlawKind::kUnsupported ? unsupported : damaged;
   }
-  Gauge waiting_out_faults;  // samples whose fetch is tried again: above 0 the pipeline is degraded
+  // Samples whose fetch is to be tried again, and samples whose fetch is tried again: above 0 the pipeline is degraded.
+  Gauge waiting_out_faults, asked_again;
   Gauge waiting_for_memory;  // samples that are tried again because the node was short of memory: the same
   Counter memory_waits;      // how often a sample had to wait for memory
 };

@@ -240,6 +240,7 @@ void Stream::walk(Task& task, std::optional<Outcome> outcome, Caller& caller) {
     } else if (outcome == Outcome::kDone && !is_last) {
       task.stage++;
       task.fault_since_ns = 0;  // the source has recovered
+      note_asked_again(task, false);
     } else if (outcome && !(outcome == Outcome::kDone ? finish(task, caller) : on_bad(task, caller))) {
       return;
     }
@@ -296,6 +297,7 @@ void Stream::tick() {
     std::lock_guard lock(mutex_);
     again.swap(parked_);
   }
+  for (Task* task : again) note_asked_again(*task, !task->waits_for_memory);
   note_parked(again, -1);
   for (Task* task : again) {
     Caller caller;
@@ -308,6 +310,7 @@ void Stream::let_go(Task& task, Stage::Keep keep) {
 }
 
 bool Stream::finish(Task& task, const Caller& caller) {
+  note_asked_again(task, false);
   task.finished++;
   if (++task.at < task.run_taken.count) {
     let_go(task, Stage::Keep::kSmall);
@@ -323,6 +326,7 @@ bool Stream::finish(Task& task, const Caller& caller) {
 
 // Samples that are left of its run belong to an abandoned batch.
 bool Stream::leave(Task& task, const Caller& caller) {
+  note_asked_again(task, false);
   let_go(task, Stage::Keep::kSmall);
   {
     std::lock_guard lock(mutex_);

@@ -84,6 +84,7 @@ class Stream final : public SeekableFiller, private Passage::Walker, private Ord
     uint64_t fault_since_ns = 0;     // of the transient fault that this sample waits out; 0: none
     uint64_t memory_since_ns = 0;    // since when there has been no memory for this sample; 0: there is
     bool waits_for_memory = false;   // parked for that reason
+    bool is_asked_again = false;     // behind a fault, and its source has not answered yet
     bool is_finishing = false;       // all samples of `open` are there, and this task finishes the batch
   };
 
@@ -117,6 +118,7 @@ class Stream final : public SeekableFiller, private Passage::Walker, private Ord
   void substitute(Task& task);
   bool park(Task& task, bool for_memory);
   void note_parked(const std::vector<Task*>& tasks, int64_t sign);
+  void note_asked_again(Task& task, bool is_asked_again);
   void give_back_run(Task& task);
   void let_go(Task& task, Stage::Keep keep);
   void fail(const Error& error);

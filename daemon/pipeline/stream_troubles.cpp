@@ -43,6 +43,7 @@ void Stream::note_flaw(Task& task, const Error& error, const std::string& name) 
 bool Stream::on_bad_content(Task& task, const Caller& caller) {
   const Error error = std::move(task.error);
   task.fault_since_ns = 0;  // the source has answered
+  note_asked_again(task, false);
   const std::string name = pipeline_->listing().name(task.sample);
   note_flaw(task, error, name);
   const bool is_too_long = error.trouble == Trouble::kTooLong;
@@ -123,7 +124,15 @@ bool Stream::park(Task& task, bool for_memory) {
   parked_.push_back(&task);
   auto& statistics = pipeline_->statistics();
   (for_memory ? statistics.waiting_for_memory : statistics.waiting_out_faults).add(1);
+  note_asked_again(task, false);
   return true;
+}
+
+// A store that fails is asked seldom, so that a sample may wait there for long.
+void Stream::note_asked_again(Task& task, bool is_asked_again) {
+  if (task.is_asked_again == is_asked_again) return;
+  task.is_asked_again = is_asked_again;
+  pipeline_->statistics().asked_again.add(is_asked_again ? 1 : -1);
 }
 
 void Stream::note_parked(const std::vector<Task*>& tasks, int64_t sign) {

@@ -141,6 +141,25 @@ TEST_CASE("a store that is down is waited for, not substituted") {
     CHECK(got.batch.substituted.size() == 0);
   }
   CHECK(rig.pipeline->statistics().waiting_out_faults.value() == 0);
+  CHECK(rig.pipeline->statistics().asked_again.value() == 0);
+}
+
+TEST_CASE("a sample that is asked for again waits out its fault until the source has answered") {
+  Given given;
+  given.shuffle = false;
+  Rig rig(given);
+  const auto& statistics = rig.pipeline->statistics();
+  rig.fetcher.set_down(true);
+  rig.fill_all();
+  while (statistics.waiting_out_faults.value() < 12) std::this_thread::yield();
+  rig.fetcher.hold(0);  // the store takes its time with this one
+  rig.fetcher.set_down(false);
+  rig.stream->tick();
+  while (statistics.waiting_out_faults.value() + statistics.asked_again.value() > 1) std::this_thread::yield();
+  CHECK(statistics.asked_again.value() == 1);
+  rig.fetcher.let_go(0);
+  rig.take();
+  CHECK(statistics.asked_again.value() == 0);
 }
 
 TEST_CASE("memory that is short for a while is waited for as such, and ends nothing") {
