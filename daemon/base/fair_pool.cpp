@@ -257,16 +257,6 @@ bool FairPool::is_ahead(const Lane& lane, uint64_t now_ns) const {
   return false;
 }
 
-// Whether the lane's next task may begin, where dear slices do not hold their half of the threads.
-bool FairPool::may_begin(const Lane& lane, uint64_t now_ns) const {
-  // A cheap lane does not wait for tasks that another lane of its group has parked.
-  const Share& own = lane.is_dear() ? lane.group_->share_ : lane.share_;
-  if (!lane.first_ || own.parked > 0) return false;
-  const unsigned spare = runners() - budget_;
-  if (lane.is_dear() && parked_ > spare - std::min(budget_, spare / 4)) return false;
-  return !is_ahead(lane, now_ns);
-}
-
 // How many of the tasks that wait may begin.
 size_t FairPool::startable() const {
   const uint64_t now_ns = clocks_.monotonic_ns();

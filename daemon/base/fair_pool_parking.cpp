@@ -29,6 +29,16 @@ unsigned FairPool::seats() const {
   return seats(clocks_.monotonic_ns());
 }
 
+// Whether the lane's next task may begin, where dear slices do not hold their half of the threads.
+bool FairPool::may_begin(const Lane& lane, uint64_t now_ns) const {
+  // A cheap lane does not wait for tasks that another lane of its group has parked.
+  const Share& own = lane.is_dear() ? lane.group_->share_ : lane.share_;
+  if (!lane.first_ || own.parked > 0) return false;
+  const unsigned spare = runners() - budget_;
+  if (lane.is_dear() && parked_ > spare - std::min(budget_, spare / 4)) return false;
+  return !is_ahead(lane, now_ns);
+}
+
 // The thread of the parked task that may go on and whose lane has had the least.
 FairPool::PoolThread* FairPool::next_parked(uint64_t now_ns) const {
   if (parked_ == 0) return nullptr;
