@@ -1,6 +1,7 @@
 // Threads of the pool that are parked in the middle of a task, and threads beyond the concurrency, which dear slices
 // make necessary.
 #include <algorithm>
+#include <array>
 #include <mutex>
 
 #include "daemon/base/fair_pool.h"
@@ -31,8 +32,8 @@ unsigned FairPool::seats() const {
 
 // Whether the lane's next task may begin, where dear slices do not hold their half of the threads.
 bool FairPool::may_begin(const Lane& lane, uint64_t now_ns) const {
-  // A cheap lane does not wait for tasks that another lane of its group has parked.
-  const Share& own = lane.is_dear() ? lane.group_->share_ : lane.share_;
+  // A lane that is not known to be dear does not wait for tasks that another lane of its group has parked.
+  const Share& own = lane.is_known_ && lane.is_dear() ? lane.group_->share_ : lane.share_;
   if (!lane.first_ || own.parked > 0) return false;
   const unsigned spare = runners() - budget_;
   if (lane.is_dear() && parked_ > spare - std::min(budget_, spare / 4)) return false;
@@ -84,11 +85,14 @@ uint64_t FairPool::park_if_due(unsigned thread) {
   look_at_slices(now_ns);
   charge_on_the_way(slice, cpu_now_ns, now_ns);
   // As it would be if this thread were parked.
+  const std::array<Share*, 2> shares = {&slice.lane->share_, &slice.lane->group_->share_};
   parked_++;
+  for (Share* share : shares) share->parked++;
   if (slice.is_dear) dear_slices_--;
   Lane* waiting = least_served();
   PoolThread* const parked = next_parked(now_ns);
   if (slice.is_dear) dear_slices_++;
+  for (Share* share : shares) share->parked--;
   parked_--;
   PoolThread* const idle = waiting ? idle_thread() : nullptr;
   if (!idle || (parked && !is_behind(*waiting, *parked->slice.lane))) waiting = nullptr;
