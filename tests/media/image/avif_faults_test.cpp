@@ -10,7 +10,7 @@ namespace {
 
 constexpr AvifRelease kOld{0, 11, 1}, kNew{1, 2, 0};
 
-std::string number(uint32_t value, int bytes) {
+std::string number(uint64_t value, int bytes) {
   std::string text;
   for (int i = bytes - 1; i >= 0; --i) text.push_back(static_cast<char>(value >> (8 * i) & 0xFF));
   return text;
