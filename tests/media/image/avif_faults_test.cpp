@@ -10,9 +10,10 @@ namespace {
 
 constexpr AvifRelease kOld{0, 11, 1}, kNew{1, 2, 0};
 
+// The number may be longer than its value.
 std::string number(uint64_t value, int bytes) {
   std::string text;
-  for (int i = bytes - 1; i >= 0; --i) text.push_back(static_cast<char>(value >> (8 * i) & 0xFF));
+  for (int i = bytes - 1; i >= 0; --i) text.push_back(i < 8 ? static_cast<char>(value >> (8 * i) & 0xFF) : '\0');
   return text;
 }
 
