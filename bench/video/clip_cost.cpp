@@ -11,15 +11,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <filesystem>
-#include <fstream>
-#include <functional>
-#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "bench/video/measured.h"
 #include "config/load.h"
 #include "daemon/media/chain.h"
 #include "daemon/media/ffmpeg/load.h"
@@ -27,27 +24,12 @@
 #include "daemon/media/node.h"
 
 using namespace spdld;
+using namespace spdld::bench;
 
 namespace {
 
-using Bytes = std::vector<uint8_t>;
-
 constexpr size_t kFrames = 16, kTensorBytes = kFrames * 3 * 224 * 224 * sizeof(float);
 constexpr size_t kTensors = 8;  // more than any cache holds, as in a batch
-
-double ms_of(const std::function<void()>& work) {
-  timespec before, after;
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
-  work();
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
-  return static_cast<double>(after.tv_sec - before.tv_sec) * 1e3 +
-         static_cast<double>(after.tv_nsec - before.tv_nsec) / 1e6;
-}
-
-Bytes read(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 void require(const Status& done) {
   if (!done) throw std::runtime_error(done.error().message);

@@ -11,16 +11,13 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <filesystem>
-#include <fstream>
-#include <functional>
-#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "bench/video/measured.h"
 #include "daemon/media/ffmpeg/audio_index.h"
 #include "daemon/media/ffmpeg/decoder_pool.h"
 #include "daemon/media/ffmpeg/frame_pool.h"
@@ -28,30 +25,11 @@
 #include "daemon/media/ffmpeg/video_index.h"
 
 using namespace spdld;
+using namespace spdld::bench;
 
 namespace {
 
-using Bytes = std::vector<uint8_t>;
 using Packets = std::vector<std::span<const uint8_t>>;
-
-double ms_of(const std::function<void()>& work) {
-  timespec before, after;
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
-  work();
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
-  return static_cast<double>(after.tv_sec - before.tv_sec) * 1e3 +
-         static_cast<double>(after.tv_nsec - before.tv_nsec) / 1e6;
-}
-
-Bytes read(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-double median(std::vector<double> numbers) {
-  std::nth_element(numbers.begin(), numbers.begin() + static_cast<ptrdiff_t>(numbers.size() / 2), numbers.end());
-  return numbers[numbers.size() / 2];
-}
 
 template <typename Index>
 Packets packets_of(const Index& index, const Bytes& file, size_t count) {

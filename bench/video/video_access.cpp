@@ -12,50 +12,25 @@
 #include <compare>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <filesystem>
-#include <fstream>
-#include <functional>
-#include <iterator>
 #include <map>
 #include <random>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "bench/video/measured.h"
 #include "daemon/media/ffmpeg/kept_index.h"
 #include "daemon/media/ffmpeg/load.h"
 #include "daemon/media/ffmpeg/video_decoder.h"
 #include "daemon/media/ffmpeg/video_stretches.h"
 
 using namespace spdld;
+using namespace spdld::bench;
 
 namespace {
 
-using Bytes = std::vector<uint8_t>;
 using Numbers = std::map<std::string, std::vector<double>>;  // by what they tell
-
-double cpu_ms() {
-  timespec now;
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
-}
-
-double ms_of(const std::function<void()>& work) {
-  const double start = cpu_ms();
-  work();
-  return cpu_ms() - start;
-}
-
-Bytes read(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-double median(std::vector<double> numbers) {
-  std::nth_element(numbers.begin(), numbers.begin() + static_cast<ptrdiff_t>(numbers.size() / 2), numbers.end());
-  return numbers[numbers.size() / 2];
-}
 
 uint64_t bytes_of(const std::vector<ByteRange>& ranges) {
   uint64_t bytes = 0;
