@@ -1,5 +1,6 @@
 // How listings and indexes that are kept are written: numbers in groups of seven bits, the lowest first, the eighth bit
-// set where more follow (LEB128); texts as their length and their bytes. The reader trusts nothing.
+// set where more follow (LEB128); signed numbers so that small ones of either sign are short, as 0, -1, 1, -2, ... are
+// 0, 1, 2, 3, ...; texts as their length and their bytes. The reader trusts nothing.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,7 @@ class KeptWriter {
     for (; value >= 0x80; value >>= 7) bytes_ += static_cast<char>(value | 0x80);
     bytes_ += static_cast<char>(value);
   }
+  void signed_number(int64_t value) { number(static_cast<uint64_t>(value) << 1 ^ static_cast<uint64_t>(value >> 63)); }
   void text(std::string_view value) {
     number(value.size());
     bytes_.append(value);
@@ -41,6 +43,10 @@ class KeptReader {
     }
     fail();
     return 0;
+  }
+  int64_t signed_number() {
+    const uint64_t value = number();
+    return static_cast<int64_t>(value >> 1 ^ (~(value & 1) + 1));
   }
   std::string_view text() {
     const uint64_t size = number();

@@ -6,13 +6,6 @@
 namespace spdld::source {
 namespace {
 
-// Differences as numbers: small ones of either sign are small numbers. Only a link has its bytes before the bytes of
-// the member before it.
-uint64_t folded(int64_t difference) {
-  return static_cast<uint64_t>(difference) << 1 ^ static_cast<uint64_t>(difference >> 63);
-}
-int64_t unfolded(uint64_t number) { return static_cast<int64_t>(number >> 1 ^ (~(number & 1) + 1)); }
-
 void write_index(KeptWriter& writer, const ArchiveIndex& index) {
   writer.number(static_cast<uint64_t>(index.compression));
   writer.number(index.unpacker_bytes);
@@ -27,7 +20,8 @@ void write_index(KeptWriter& writer, const ArchiveIndex& index) {
     writer.number(last - first);
     for (uint64_t i = first; i < last; ++i) {
       const Member& member = index.members[i];
-      writer.number(folded(static_cast<int64_t>(member.offset - end)));
+      // Only a link has its bytes before the bytes of the member before it.
+      writer.signed_number(static_cast<int64_t>(member.offset - end));
       writer.number(member.size);
       writer.number(member.extension);
       end = member.offset + member.size;
@@ -44,7 +38,7 @@ bool read_members(KeptReader& reader, ArchiveIndex& index, uint64_t archive_size
     const uint64_t count = reader.number();
     if (count == 0 || count > kExtensionsMax) return false;  // no extension comes twice in a sample
     for (uint64_t i = 0; i < count; ++i) {
-      const uint64_t offset = end + static_cast<uint64_t>(unfolded(reader.number()));
+      const uint64_t offset = end + static_cast<uint64_t>(reader.signed_number());
       const uint64_t size = reader.number(), extension = reader.number();
       if (!reader.ok() || offset > archive_size || size > archive_size - offset) return false;
       if (extension >= index.extensions.size()) return false;

@@ -23,14 +23,6 @@ std::string code() {
          version_text("libavcodec", lib::avcodec_version());
 }
 
-// Negative numbers too; small ones are short.
-void put_signed(KeptWriter& to, int64_t value) {
-  to.number(static_cast<uint64_t>(value) << 1 ^ static_cast<uint64_t>(value >> 63));
-}
-int64_t take_signed(KeptReader& from) {
-  const uint64_t value = from.number();
-  return static_cast<int64_t>(value >> 1) ^ -static_cast<int64_t>(value & 1);
-}
 void put_double(KeptWriter& to, double value) { to.text({reinterpret_cast<const char*>(&value), sizeof value}); }
 double take_double(KeptReader& from) {
   const std::string_view bytes = from.text();
@@ -45,7 +37,7 @@ std::string_view chars_of(std::span<const uint8_t> bytes) {
 // False: the type has no such number.
 template <typename Number>
 bool take_into(KeptReader& from, Number& to) {
-  const int64_t value = take_signed(from);
+  const int64_t value = from.signed_number();
   if constexpr (std::is_enum_v<Number>) {
     const std::optional<Number> number = enumeration_of<Number>(value);
     to = number.value_or(to);
@@ -87,8 +79,8 @@ void for_each_number(Parameters& codec, Visit visit) {
 }
 
 void put_codec(KeptWriter& to, const AVCodecParameters& codec) {
-  put_signed(to, codec.codec_type);
-  for_each_number(codec, [&](const auto& number) { put_signed(to, static_cast<int64_t>(number)); });
+  to.signed_number(codec.codec_type);
+  for_each_number(codec, [&](const auto& number) { to.signed_number(static_cast<int64_t>(number)); });
   to.number(static_cast<uint64_t>(codec.ch_layout.order));
   to.number(static_cast<uint64_t>(codec.ch_layout.nb_channels));
   to.number(codec.ch_layout.order == AV_CHANNEL_ORDER_CUSTOM ? 0 : codec.ch_layout.u.mask);
@@ -109,7 +101,7 @@ bool take_codec(KeptReader& from, AVMediaType type, Kept& kept) {
   kept.codec.reset(allocated(lib::avcodec_parameters_alloc()));
   AVCodecParameters& codec = *kept.codec;
   codec.codec_type = type;
-  bool is_sound = take_signed(from) == type;
+  bool is_sound = from.signed_number() == type;
   for_each_number(codec, [&](auto& number) { is_sound = take_into(from, number) && is_sound; });
   take_layout(from, codec.ch_layout);
   const std::string_view extradata = from.text();
@@ -131,7 +123,7 @@ class Places {
   void put(KeptWriter& to, const Packet& packet) {
     uint64_t& end = ends_[packet.is_copied];
     to.number(packet.bytes);
-    put_signed(to, static_cast<int64_t>(packet.offset - end));
+    to.signed_number(static_cast<int64_t>(packet.offset - end));
     end = packet.offset + packet.bytes;
   }
   // False: no file has such a place.
@@ -139,7 +131,7 @@ class Places {
   bool take(KeptReader& from, uint64_t copied_bytes, Packet& packet) {
     uint64_t& end = ends_[packet.is_copied];
     const uint64_t bytes = from.number();
-    packet.offset = end + static_cast<uint64_t>(take_signed(from));
+    packet.offset = end + static_cast<uint64_t>(from.signed_number());
     packet.bytes = static_cast<uint32_t>(bytes);
     end = packet.offset + bytes;
     if (bytes == 0 || bytes > INT32_MAX || packet.offset > kOffsetMax) return false;
@@ -162,9 +154,9 @@ void put_packets(KeptWriter& to, const VideoIndex& index) {
     to.number((packet.is_key ? kIsKey : 0) | (packet.is_copied ? kVideoIsCopied : 0) |
               (packet.is_discarded ? kIsDiscarded : 0) | (has_frame ? kHasFrame : 0));
     places.put(to, packet);
-    put_signed(to, packet.time - time);
+    to.signed_number(packet.time - time);
     time = packet.time;
-    if (has_frame) put_signed(to, int64_t{packet.frame} - static_cast<int64_t>(i));
+    if (has_frame) to.signed_number(int64_t{packet.frame} - static_cast<int64_t>(i));
   }
 }
 
@@ -184,10 +176,10 @@ bool take_packets(KeptReader& from, uint64_t frames, VideoIndex& index) {
     packet.is_copied = (flags & kVideoIsCopied) != 0;
     packet.is_discarded = (flags & kIsDiscarded) != 0;
     if (!places.take(from, index.copied.size(), packet)) return false;
-    time += static_cast<uint64_t>(take_signed(from));
+    time += static_cast<uint64_t>(from.signed_number());
     packet.time = static_cast<int64_t>(time);
     if ((flags & kHasFrame) == 0) continue;
-    const uint64_t frame = i + static_cast<uint64_t>(take_signed(from));
+    const uint64_t frame = i + static_cast<uint64_t>(from.signed_number());
     if (frame >= frames || is_told[frame]) return false;
     is_told[frame] = true, ++told;
     packet.frame = static_cast<uint32_t>(frame);
@@ -214,17 +206,17 @@ bool set_times(int64_t last_duration, VideoIndex& index) {
 bool take_rest(KeptReader& from, VideoIndex& index) {
   index.tick_s = take_double(from);
   index.reordered = static_cast<int>(from.number() & 0xff);
-  index.picture.width = static_cast<int>(take_signed(from));
-  index.picture.height = static_cast<int>(take_signed(from));
+  index.picture.width = static_cast<int>(from.signed_number());
+  index.picture.height = static_cast<int>(from.signed_number());
   index.turn = static_cast<int>(from.number() % 4) * kTurnStep;
   index.is_untimed = from.number() != 0;
   index.may_be_interlaced = from.number() != 0;
-  index.sample_aspect.across = static_cast<int>(take_signed(from));
-  index.sample_aspect.down = static_cast<int>(take_signed(from));
+  index.sample_aspect.across = static_cast<int>(from.signed_number());
+  index.sample_aspect.down = static_cast<int>(from.signed_number());
   const std::string_view copied = from.text();
   index.copied.assign(copied.begin(), copied.end());
   const uint64_t frames = from.number();
-  const int64_t last_duration = take_signed(from);
+  const int64_t last_duration = from.signed_number();
   return take_packets(from, frames, index) && set_times(last_duration, index) && index.tick_s > 0 &&
          index.picture.width > 0 && index.picture.height > 0;
 }
@@ -288,16 +280,16 @@ std::string packed(const VideoIndex& index) {
   put_codec(to, *index.parameters->codec);
   put_double(to, index.tick_s);
   to.number(static_cast<uint64_t>(index.reordered));
-  put_signed(to, index.picture.width);
-  put_signed(to, index.picture.height);
+  to.signed_number(index.picture.width);
+  to.signed_number(index.picture.height);
   to.number(static_cast<uint64_t>(index.turn / kTurnStep));
   to.number(index.is_untimed ? 1 : 0);
   to.number(index.may_be_interlaced ? 1 : 0);
-  put_signed(to, index.sample_aspect.across);
-  put_signed(to, index.sample_aspect.down);
+  to.signed_number(index.sample_aspect.across);
+  to.signed_number(index.sample_aspect.down);
   to.text(chars_of(index.copied));
   to.number(index.frames.size());
-  put_signed(to, index.frames.back().duration);
+  to.signed_number(index.frames.back().duration);
   put_packets(to, index);
   return to.take();
 }
