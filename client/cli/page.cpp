@@ -16,6 +16,7 @@
 #include "client/cli/page_token.h"
 #include "client/cli/query.h"
 #include "config/http_address.h"
+#include "config/http_token.h"
 #include "proto/unique_fd.h"
 
 extern char** environ;
@@ -63,7 +64,8 @@ std::string address_of_page(const std::string& at, const std::string& token) {
 // The daemon's text has no sign that a shell takes for more than a letter.
 bool stands_in_a_command(const std::string& text) {
   return std::all_of(text.begin(), text.end(), [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || std::string_view("/._:-[]").find(c) != std::string_view::npos;
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::string_view("/._:-[]").find(c) != std::string_view::npos;
   });
 }
 
@@ -113,7 +115,7 @@ ExitCode page(const Globals& globals, const PageWishes& wishes) {
   // The daemon may be anybody's: its address must be one of this machine, and it names no file to read.
   const auto at = config::parse_http_address(address).address;
   PageToken known{text_at(found, "token"), ""};
-  if (!at || (!known.token.empty() && !is_token(known.token)))
+  if (!at || (!known.token.empty() && !config::is_http_token(known.token)))
     throw Failure(kWrong, "the daemon's answer has no address of a page: it is no spdld of this version.");
   if (known.token.empty() && !named_file.empty())
     known = page_token(wishes.settings.empty() ? kSettingsFile : wishes.settings, *at);
@@ -127,7 +129,8 @@ ExitCode page(const Globals& globals, const PageWishes& wishes) {
   }
   const bool is_desktop = !wishes.no_open && (has("DISPLAY") || has("WAYLAND_DISPLAY"));
   std::string text = url + "\n";
-  if (stands_in_a_command(target) && (is_unix || has("SSH_CONNECTION"))) text += "Where your browser runs, first run: " + by_ssh(target) + "\n";
+  if (stands_in_a_command(target) && (is_unix || has("SSH_CONNECTION")))
+    text += "Where your browser runs, first run: " + by_ssh(target) + "\n";
   if (!known.why.empty())
     text += "The page asks for the daemon's token, which spdlctl does not know: " + known.why +
             " (--config names the daemon's file).\n";

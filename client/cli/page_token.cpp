@@ -12,13 +12,12 @@
 #include <initializer_list>
 
 #include "client/cli/format.h"
+#include "config/http_token.h"
 #include "config/load.h"
 #include "proto/unique_fd.h"
 
 namespace spdld::cli {
 namespace {
-
-constexpr size_t kTokenBytesMin = 16, kTokenBytesMax = 256;  // as the daemon takes (daemon/http/token.h)
 
 std::string as_file(const std::filesystem::path& file) { return safe_text(file.string()); }
 
@@ -42,11 +41,11 @@ PageToken token_in(const std::filesystem::path& file) {
   struct stat status {};
   if (!fd || ::fstat(fd.get(), &status) != 0) return none(file, std::string("can't be read: ") + std::strerror(errno));
   if (const std::string why = why_unfit(status, 0027, user_spdld()); !why.empty()) return none(file, why);
-  std::array<char, kTokenBytesMax + 2> text{};
+  std::array<char, config::kHttpTokenBytesMax + 2> text{};
   const ssize_t count = ::read(fd.get(), text.data(), text.size());
   std::string token(text.data(), static_cast<size_t>(std::max<ssize_t>(count, 0)));
   if (token.ends_with('\n')) token.pop_back();
-  return is_token(token) ? PageToken{token, ""} : none(file, "holds no token");
+  return config::is_http_token(token) ? PageToken{token, ""} : none(file, "holds no token");
 }
 
 // A port of 0 is the kernel's choice.
@@ -57,14 +56,6 @@ bool is_page_of(const config::DaemonSettings& settings, const config::HttpAddres
 }
 
 }  // namespace
-
-bool is_token(std::string_view text) {
-  const auto fits = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("-._~+/=").find(c) != std::string_view::npos;
-  };
-  return text.size() >= kTokenBytesMin && text.size() <= kTokenBytesMax && std::all_of(text.begin(), text.end(), fits);
-}
 
 PageToken page_token(const std::string& settings, const config::HttpAddress& address) {
   struct stat status {};

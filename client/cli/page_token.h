@@ -3,14 +3,10 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "config/http_address.h"
 
 namespace spdld::cli {
-
-// 16 to 256 letters, digits and "-._~+/=", which have no meaning in an address or in HTML.
-bool is_token(std::string_view text);
 
 struct PageToken {
   std::string token;  // empty: there is none that this user knows

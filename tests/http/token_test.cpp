@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "config/http_token.h"
 #include "daemon/base/result.h"
 #include "tests/support/temp_dir.h"
 
@@ -36,7 +37,8 @@ TEST_CASE("the only line of the file is the token", "[http]") {
   CHECK(load_token(File(kToken + "\n").path) == kToken);
   CHECK(load_token(File(kToken).path) == kToken);
   CHECK(load_token(File(kToken + "-._~+/=\n").path) == kToken + "-._~+/=");
-  CHECK(load_token(File(std::string(kTokenBytesMax, 'x') + "\n").path).size() == kTokenBytesMax);
+  CHECK(load_token(File(std::string(config::kHttpTokenBytesMax, 'x') + "\n").path).size() ==
+        config::kHttpTokenBytesMax);
 }
 
 TEST_CASE("a file that others can read or change is refused", "[http]") {
@@ -49,9 +51,9 @@ TEST_CASE("a file that others can read or change is refused", "[http]") {
 }
 
 TEST_CASE("what is no token is refused", "[http]") {
-  for (const std::string& text : {std::string(), std::string("\n"), std::string(kTokenBytesMin - 1, 'x'),
+  for (const std::string& text : {std::string(), std::string("\n"), std::string(config::kHttpTokenBytesMin - 1, 'x'),
                                   kToken + "\n\n", kToken + " x", kToken + "\n" + kToken, kToken + std::string(1, '\0'),
-                                  std::string(kTokenBytesMax + 1, 'x'), std::string(100'000, 'x')}) {
+                                  std::string(config::kHttpTokenBytesMax + 1, 'x'), std::string(100'000, 'x')}) {
     INFO(text.substr(0, 40));
     refuses(File(text).path, "one line of 16 to 256");
   }
