@@ -18,6 +18,14 @@ namespace {
 constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
 constexpr int kStatLinesMax = 256;  // memory.stat has some 60
 
+// None: the kernel does not tell.
+std::optional<uint64_t> machine_bytes() {
+  struct sysinfo machine {};
+  // Not /proc/meminfo, which a hardened unit hides.
+  if (sysinfo(&machine) != 0) return std::nullopt;
+  return uint64_t{machine.totalram} * machine.mem_unit;
+}
+
 std::optional<uint64_t> number_in(const std::filesystem::path& file) {
   std::ifstream stream(file);
   uint64_t number = 0;
@@ -61,16 +69,11 @@ void add_limit(std::vector<MemoryLimit>& limits, uint64_t used, const std::files
 std::vector<MemoryLimit> memory_limits(const MemoryPaths& paths) {
   const uint64_t own = own_bytes(paths.self_statm);
   std::vector<MemoryLimit> limits;
-  struct sysinfo machine {};
-  // Not /proc/meminfo, which a hardened unit hides.
-  const bool is_known = sysinfo(&machine) == 0;
-  const uint64_t machine_bytes = is_known ? uint64_t{machine.totalram} * machine.mem_unit : kNoLimit;
-  limits.push_back({machine_bytes, own, "the machine has"});
+  limits.push_back({machine_bytes().value_or(kNoLimit), own, "the machine has"});
   const CgroupFolders folders = cgroup_folders(paths.cgroup_root, paths.self_cgroup, "memory");
   for (const auto& group : folders.v2) {
-    const uint64_t used =
-        used_in(group / "memory.current", group / "memory.stat",
-                {"inactive_file", "active_file", "slab_reclaimable"}, own);
+    const uint64_t used = used_in(group / "memory.current", group / "memory.stat",
+                                  {"inactive_file", "active_file", "slab_reclaimable"}, own);
     add_limit(limits, used, group / "memory.max");
     add_limit(limits, used, group / "memory.high");  // above, the kernel slows the group down until nothing moves
   }
@@ -82,10 +85,13 @@ std::vector<MemoryLimit> memory_limits(const MemoryPaths& paths) {
   return limits;
 }
 
-MemoryLimit tightest_memory_limit(const MemoryPaths& paths) {
-  const std::vector<MemoryLimit> limits = memory_limits(paths);
-  return *std::min_element(limits.begin(), limits.end(),
-                           [](const MemoryLimit& a, const MemoryLimit& b) { return a.left_bytes() < b.left_bytes(); });
+uint64_t usable_memory_bytes(const MemoryPaths& paths) {
+  uint64_t bytes = machine_bytes().value_or(0);
+  const CgroupFolders folders = cgroup_folders(paths.cgroup_root, paths.self_cgroup, "memory");
+  for (const auto& group : folders.v2) bytes = std::min(bytes, number_in(group / "memory.max").value_or(kNoLimit));
+  for (const auto& group : folders.v1)
+    bytes = std::min(bytes, number_in(group / "memory.limit_in_bytes").value_or(kNoLimit));
+  return bytes;
 }
 
 }  // namespace spdld

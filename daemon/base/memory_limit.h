@@ -28,7 +28,9 @@ struct MemoryLimit {
 // Every limit that holds, the machine's first. The machine's other processes are not known: there, `used_bytes` is what
 // this process has in memory.
 std::vector<MemoryLimit> memory_limits(const MemoryPaths& paths = {});
-// The limit that leaves the least.
-MemoryLimit tightest_memory_limit(const MemoryPaths& paths = {});
+
+// The least of the machine's memory and what its cgroups grant, whoever uses it; without memory.high. 0: the kernel
+// does not tell.
+uint64_t usable_memory_bytes(const MemoryPaths& paths = {});
 
 }  // namespace spdld

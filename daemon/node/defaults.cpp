@@ -1,39 +1,16 @@
 #include "daemon/node/defaults.h"
 
-#include <sys/sysinfo.h>
-
 #include <algorithm>
-#include <fstream>
-#include <limits>
-#include <string>
 
 #include "config/state_folder.h"
-#include "daemon/base/cgroup.h"
 
 namespace spdld::node {
 namespace {
 
 constexpr uint64_t kInFlightMin = 256ull << 20, kInFlightMax = 16ull << 30;  // of the node, where it is "auto"
-constexpr uint64_t kListingMin = 256ull << 20;                            // the same
-
-uint64_t limit_in(const std::filesystem::path& limit_file) {
-  std::ifstream file(limit_file);
-  uint64_t bytes = 0;
-  return file >> bytes ? bytes : std::numeric_limits<uint64_t>::max();  // "max", or no such file
-}
+constexpr uint64_t kListingMin = 256ull << 20;                               // the same
 
 }  // namespace
-
-uint64_t usable_memory_bytes(const std::filesystem::path& cgroup_root, const std::filesystem::path& self_cgroup) {
-  struct sysinfo machine {};
-  // Not /proc/meminfo, which a hardened unit hides.
-  if (sysinfo(&machine) != 0) return 0;
-  uint64_t bytes = uint64_t{machine.totalram} * machine.mem_unit;
-  const CgroupFolders folders = cgroup_folders(cgroup_root, self_cgroup, "memory");
-  for (const auto& group : folders.v2) bytes = std::min(bytes, limit_in(group / "memory.max"));
-  for (const auto& group : folders.v1) bytes = std::min(bytes, limit_in(group / "memory.limit_in_bytes"));
-  return bytes;
-}
 
 uint64_t cache_bytes_max(const config::DaemonSettings& settings, uint64_t usable_bytes) {
   return settings.cache_ram_bytes_max.value_or(usable_bytes / 4);

@@ -9,12 +9,7 @@
 
 namespace spdld::node {
 
-// The least of the machine's memory and the memory that cgroups grant (memory.max of version 2, memory.limit_in_bytes
-// of version 1), looked up from this process's own cgroup to the root. `cgroup_root` and `self_cgroup` are for tests.
-uint64_t usable_memory_bytes(const std::filesystem::path& cgroup_root = "/sys/fs/cgroup",
-                             const std::filesystem::path& self_cgroup = "/proc/self/cgroup");
-
-// cache.ram_bytes_max, or a quarter of the usable memory.
+// cache.ram_bytes_max, or a quarter of the usable memory (daemon/base/memory_limit.h).
 uint64_t cache_bytes_max(const config::DaemonSettings& settings, uint64_t usable_bytes);
 
 // limits.inflight_bytes_max and its kin; what is "auto" follows the usable memory. A pipeline and a user never have

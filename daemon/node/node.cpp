@@ -13,6 +13,7 @@
 #include "config/json.h"
 #include "config/load.h"
 #include "daemon/base/log.h"
+#include "daemon/base/memory_limit.h"
 #include "daemon/base/memory_reserve.h"
 #include "daemon/node/access.h"
 #include "daemon/node/defaults.h"
@@ -72,10 +73,11 @@ unsigned budget(const config::DaemonSettings& settings, const CpuLimit& limit) {
 }
 
 Pipelines::Limits pipeline_limits(const config::DaemonSettings& settings) {
+  const uint64_t usable_bytes = usable_memory_bytes();
   return {.listings_per_user_max = settings.listings_per_user_max,
           .listing_s_max = settings.listing_s_max,
-          .listing = listing_max(settings, usable_memory_bytes()),
-          .in_flight = in_flight_max(settings, usable_memory_bytes())};
+          .listing = listing_max(settings, usable_bytes),
+          .in_flight = in_flight_max(settings, usable_bytes)};
 }
 
 std::vector<pipeline::DecodeContext> make_contexts(unsigned threads, const config::DaemonSettings& settings) {

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <fstream>
 
@@ -21,7 +22,12 @@ void write(const fs::path& file, const std::string& text) {
 struct Files {
   test::TempDir dir;
   const MemoryPaths paths{dir.path() / "fs", dir.path() / "self", dir.path() / "statm"};
-  MemoryLimit tightest() const { return tightest_memory_limit(paths); }
+  MemoryLimit tightest() const {
+    const std::vector<MemoryLimit> limits = memory_limits(paths);
+    return *std::min_element(limits.begin(), limits.end(), [](const MemoryLimit& a, const MemoryLimit& b) {
+      return a.left_bytes() < b.left_bytes();
+    });
+  }
 };
 
 }  // namespace
@@ -111,6 +117,39 @@ TEST_CASE("limits that are no numbers, and endless statistics, are no limits and
   for (int i = 0; i < 10'000; i++) stat += "other 1\n";
   write(files.paths.cgroup_root / "a/memory.stat", stat + "inactive_file 30000000\n");
   CHECK(files.tightest().used_bytes == 30'000'000);
+}
+
+TEST_CASE("the memory that may be used is the least that any cgroup above grants") {
+  const Files files;
+  write(files.paths.self_cgroup, "1:cpu:/elsewhere\n0::/a/b\n");
+  const auto usable = [&] { return usable_memory_bytes(files.paths); };
+  const uint64_t machine = usable();
+  CHECK(machine > 100u << 20);
+  write(files.paths.cgroup_root / "a/b/memory.max", "max\n");
+  CHECK(usable() == machine);
+  write(files.paths.cgroup_root / "a/memory.max", "50000000\n");
+  CHECK(usable() == 50'000'000);
+  write(files.paths.cgroup_root / "a/b/memory.max", "40000000\n");
+  CHECK(usable() == 40'000'000);
+  write(files.paths.cgroup_root / "memory.max", "30000000\n");
+  CHECK(usable() == 30'000'000);
+}
+
+TEST_CASE("the limits of memory of cgroup version 1 hold as well") {
+  const Files files;
+  write(files.paths.self_cgroup, "7:cpu,cpuacct:/elsewhere\n4:memory:/a/b\n0::/\n");
+  const auto usable = [&] { return usable_memory_bytes(files.paths); };
+  const uint64_t machine = usable();
+  write(files.paths.cgroup_root / "memory/a/b/memory.limit_in_bytes", "9223372036854771712\n");  // none
+  CHECK(usable() == machine);
+  write(files.paths.cgroup_root / "cpu/elsewhere/memory.limit_in_bytes", "1000\n");  // another controller's
+  CHECK(usable() == machine);
+  write(files.paths.cgroup_root / "memory/a/memory.limit_in_bytes", "60000000\n");
+  CHECK(usable() == 60'000'000);
+  write(files.paths.cgroup_root / "memory/memory.limit_in_bytes", "50000000\n");
+  CHECK(usable() == 50'000'000);
+  write(files.paths.cgroup_root / "memory.max", "40000000\n");  // both versions are mounted
+  CHECK(usable() == 40'000'000);
 }
 
 TEST_CASE("the limits of this process can be read") {

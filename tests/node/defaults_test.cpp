@@ -2,21 +2,12 @@
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
-#include <fstream>
-
-#include "tests/support/temp_dir.h"
 
 namespace spdld::defaults_test {
 
 using namespace spdld;
-using namespace spdld::test;
 
 namespace {
-
-void write(const std::filesystem::path& file, const std::string& text) {
-  std::filesystem::create_directories(file.parent_path());
-  std::ofstream(file) << text;
-}
 
 // A variable of the environment, for as long as this lives.
 class Variable {
@@ -33,39 +24,6 @@ class Variable {
 };
 
 }  // namespace
-
-TEST_CASE("the memory that may be used is the least that any cgroup above grants") {
-  const TempDir dir;
-  write(dir.path() / "self", "1:cpu:/elsewhere\n0::/a/b\n");
-  const auto usable = [&] { return node::usable_memory_bytes(dir.path() / "fs", dir.path() / "self"); };
-  const uint64_t machine = usable();
-  CHECK(machine > 100u << 20);
-  write(dir.path() / "fs/a/b/memory.max", "max\n");
-  CHECK(usable() == machine);
-  write(dir.path() / "fs/a/memory.max", "50000000\n");
-  CHECK(usable() == 50'000'000);
-  write(dir.path() / "fs/a/b/memory.max", "40000000\n");
-  CHECK(usable() == 40'000'000);
-  write(dir.path() / "fs/memory.max", "30000000\n");
-  CHECK(usable() == 30'000'000);
-}
-
-TEST_CASE("the limits of memory of cgroup version 1 hold as well") {
-  const TempDir dir;
-  write(dir.path() / "self", "7:cpu,cpuacct:/elsewhere\n4:memory:/a/b\n0::/\n");
-  const auto usable = [&] { return node::usable_memory_bytes(dir.path() / "fs", dir.path() / "self"); };
-  const uint64_t machine = usable();
-  write(dir.path() / "fs/memory/a/b/memory.limit_in_bytes", "9223372036854771712\n");  // none
-  CHECK(usable() == machine);
-  write(dir.path() / "fs/cpu/elsewhere/memory.limit_in_bytes", "1000\n");  // another controller's
-  CHECK(usable() == machine);
-  write(dir.path() / "fs/memory/a/memory.limit_in_bytes", "60000000\n");
-  CHECK(usable() == 60'000'000);
-  write(dir.path() / "fs/memory/memory.limit_in_bytes", "50000000\n");
-  CHECK(usable() == 50'000'000);
-  write(dir.path() / "fs/memory.max", "40000000\n");  // both versions are mounted
-  CHECK(usable() == 40'000'000);
-}
 
 TEST_CASE("the cache takes what the settings say, or a quarter") {
   config::DaemonSettings settings;
