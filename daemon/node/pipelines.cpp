@@ -36,10 +36,10 @@ bool is_wanted(const Pipelines::Entry& entry) {
 }
 
 Error too_large(const MemoryAccount& full) {
-  return {Trouble::kLimit, "the listing of this dataset needs more memory than there is for listings: " +
-                               std::to_string(full.bytes()) + " of " + std::to_string(full.bytes_max()) +
-                               " bytes are taken (" + full.name() +
-                               "): detach from another pipeline first, or divide the dataset"};
+  return {Trouble::kLimit,
+          "the listing of this dataset needs more memory than there is for listings: " + std::to_string(full.bytes()) +
+              " of " + std::to_string(full.bytes_max()) + " bytes are taken (" + full.name() +
+              "): detach from another pipeline first, or divide the dataset"};
 }
 
 Error took_too_long(uint64_t ns) {
@@ -153,8 +153,7 @@ void Pipelines::list(Entry& entry) {
   const uint64_t owner = !entry.named_as.empty() ? std::hash<std::string>()(entry.key) | kOfNoUser : entry.uid;
   const auto in_flight = std::make_shared<ByteBudget>(limits_.in_flight.pipeline_bytes,
                                                       is_sent(entry) ? user(entry.uid).in_flight : in_flight_);
-  entry.work =
-      std::make_shared<ListingWork>(is_sent(entry) ? user(entry.uid).listing_memory : listing_memory_);
+  entry.work = std::make_shared<ListingWork>(is_sent(entry) ? user(entry.uid).listing_memory : listing_memory_);
   listing_.add(entry.uid, [this, what = ToList{entry.key, entry.spec, entry.places, owner, in_flight, entry.pipeline,
                                                entry.work}](const std::stop_token& stop) {
     const std::stop_callback with_daemon(stop, [&what] { what.work->stop(); });
@@ -172,8 +171,9 @@ Pipelines::Outcome Pipelines::list_now(const ToList& what) try {
   return what.work->end() == ListingWork::End::kTime ? took_too_long(what.work->age_ns(monotonic_ns())) : e.error();
 } catch (const std::bad_alloc&) {
   const MemoryAccount* const full = what.work->charge()->refused_by();
-  return full != nullptr ? too_large(*full)
-                         : Error{Trouble::kMemory, "spdld is short of memory and can't list the dataset: try again later"};
+  return full != nullptr
+             ? too_large(*full)
+             : Error{Trouble::kMemory, "spdld is short of memory and can't list the dataset: try again later"};
 } catch (const std::exception& e) {
   return Error{Trouble::kInternal, std::string("listing failed: ") + e.what()};
 }
@@ -268,12 +268,16 @@ bool Pipelines::lists_again(Entry& entry, const Outcome& outcome) {
   // Somebody came while the listing that nobody had waited for was ending.
   const bool was_unwanted =
       entry.work->end() == ListingWork::End::kUnwanted && outcome.error().trouble == Trouble::kStopping;
-  const bool was_refused = entry.work->charge()->refused_by() != nullptr && entry.work->end() != ListingWork::End::kTime;
-  if ((!was_unwanted && (!was_refused || entry.made_room)) || !is_wanted(entry)) return false;
-  bool is_again = was_unwanted;
-  if (was_refused && !entry.made_room && close_idle_beside(entry)) is_again = entry.made_room = true;
-  if (is_again) list(entry);
-  return is_again;
+  const bool was_refused =
+      entry.work->charge()->refused_by() != nullptr && entry.work->end() != ListingWork::End::kTime;
+  const bool may_make_room = was_refused && !entry.made_room;
+  if (!(was_unwanted || may_make_room) || !is_wanted(entry)) return false;
+  if (may_make_room && close_idle_beside(entry))
+    entry.made_room = true;
+  else if (!was_unwanted)
+    return false;
+  list(entry);
+  return true;
 }
 
 // Idle pipelines make room for a listing: the pipelines that the same user sent, and all pipelines where the whole

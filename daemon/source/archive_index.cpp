@@ -61,24 +61,28 @@ std::string_view words_of_member(TarMember::Kind kind) {
   }
 }
 
-std::string_view words_of_end(ArchiveLinks::End end) {
+// The same of what a link ends at: a subordinate clause.
+std::string clause_of_end(ArchiveLinks::End end) {
+  const auto clause = [](std::string_view words) {
+    return "which " + std::string(words) + (words.ends_with(',') ? "" : ",");
+  };
   switch (end) {
     case ArchiveLinks::End::kOutside:
-      return "which lies outside of the archive,";
+      return clause("lies outside of the archive");
     case ArchiveLinks::End::kCircle:
-      return "which leads round in a circle of links, or through too many,";
+      return clause("leads round in a circle of links, or through too many");
     case ArchiveLinks::End::kFolder:
-      return "which is a folder,";
+      return clause("is a folder");
     case ArchiveLinks::End::kSpecial:
-      return "which is a device or a FIFO,";
+      return clause(words_of_member(TarMember::Kind::kSpecial));
     case ArchiveLinks::End::kSparse:
-      return "which is a sparse file, whose bytes do not lie together,";
+      return clause(words_of_member(TarMember::Kind::kSparse));
     case ArchiveLinks::End::kContinued:
-      return "which is the rest of a file that begins in another volume,";
+      return clause(words_of_member(TarMember::Kind::kContinued));
     case ArchiveLinks::End::kTooMany:
-      return "which is one of too many for one archive,";
+      return clause("is one of too many for one archive");
     default:
-      return "which the archive does not hold,";
+      return clause("the archive does not hold");
   }
 }
 
@@ -225,7 +229,7 @@ class Indexer {
     const std::string member = std::string(index_.keys.c_str() + index_.key_starts[sample]) + '.' +
                                index_.extensions[index_.members[pending.member].extension];
     std::string what = "the member " + shown(member) + " is a link to " + shown(links_.target_of(pending.link)) + ", ";
-    what.append(words_of_end(end));
+    what += clause_of_end(end);
     end == ArchiveLinks::End::kFolder ? remark(what) : miss(what);
   }
 

@@ -75,6 +75,17 @@ bool refreshes_bit_by_bit(std::span<const uint8_t> messages) {
   return false;
 }
 
+// Calls `visit(type, unit)` for each unit that is not empty, in order, until it returns false.
+template <typename Visit>
+void visit_units(std::span<const uint8_t> packet, size_t length_bytes, Visit visit) {
+  Units units(packet, length_bytes);
+  for (size_t i = 0; i < kUnitsMax; ++i) {
+    const auto unit = units.next();
+    if (!unit) return;
+    if (!unit->empty() && !visit((*unit)[0] & 31, *unit)) return;
+  }
+}
+
 void append_unit(std::span<const uint8_t> unit, size_t length_bytes, std::vector<uint8_t>& to) {
   constexpr uint8_t kStartCode[] = {0, 0, 0, 1};
   if (length_bytes == 0) to.insert(to.end(), std::begin(kStartCode), std::end(kStartCode));
@@ -89,33 +100,23 @@ size_t h264_length_bytes(std::span<const uint8_t> header) {
 }
 
 bool is_h264_start(std::span<const uint8_t> packet, size_t length_bytes) {
-  Units units(packet, length_bytes);
-  for (size_t i = 0; i < kUnitsMax; ++i) {
-    const auto unit = units.next();
-    if (!unit) break;
-    if (unit->empty()) continue;
-    const int type = (*unit)[0] & 31;
-    if (type == kIdr) return true;
-    if (type == kSei && refreshes_bit_by_bit(unit->subspan(1))) return false;
-  }
-  return true;
+  bool is_start = true;
+  visit_units(packet, length_bytes, [&](int type, std::span<const uint8_t> unit) {
+    is_start = type != kSei || !refreshes_bit_by_bit(unit.subspan(1));
+    return is_start && type != kIdr;
+  });
+  return is_start;
 }
 
 H264Lead h264_lead(std::span<const uint8_t> packet, size_t length_bytes) {
   H264Lead lead;
-  Units units(packet, length_bytes);
-  for (size_t i = 0; i < kUnitsMax; ++i) {
-    const auto unit = units.next();
-    if (!unit) break;
-    if (unit->empty()) continue;
-    const int type = (*unit)[0] & 31;
-    if (type >= kSlice && type <= kIdr) {
-      lead.is_idr = type == kIdr;
-      break;
-    }
+  visit_units(packet, length_bytes, [&](int type, std::span<const uint8_t> unit) {
+    const bool is_picture = type >= kSlice && type <= kIdr;
+    if (is_picture) lead.is_idr = type == kIdr;
     if (std::find(std::begin(kSets), std::end(kSets), type) != std::end(kSets))
-      append_unit(*unit, length_bytes, lead.sets);
-  }
+      append_unit(unit, length_bytes, lead.sets);
+    return !is_picture;
+  });
   return lead;
 }
 

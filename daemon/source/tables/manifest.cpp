@@ -85,12 +85,7 @@ class Manifest final : public TableListing {
   }
   uint64_t memory_bytes() const override {
     uint64_t bytes = 0;
-    for (const TableIndex& index : indexes_) {
-      bytes += index.places.memory_bytes() + index.weights.capacity() * sizeof(double) +
-               index.class_of.capacity() * sizeof(uint32_t);
-      for (const RowSet& rows : index.absent) bytes += rows.memory_bytes();
-      for (const TextColumn& column : index.texts) bytes += column.memory_bytes();
-    }
+    for (const TableIndex& index : indexes_) bytes += index.memory_bytes();
     for (const File& file : files_)
       for (const NamedFiles& named : file.named) bytes += named.memory_bytes();
     return bytes;

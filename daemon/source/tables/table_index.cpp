@@ -88,6 +88,13 @@ void TableIndex::fit() {
   for (TextColumn& column : texts) column.fit();
 }
 
+uint64_t TableIndex::memory_bytes() const {
+  uint64_t bytes = places.memory_bytes() + weights.capacity() * sizeof(double) + class_of.capacity() * sizeof(uint32_t);
+  for (const RowSet& rows : absent) bytes += rows.memory_bytes();
+  for (const TextColumn& column : texts) bytes += column.memory_bytes();
+  return bytes;
+}
+
 std::string kept_bytes_of(const TableIndex& index) {
   KeptWriter writer;
   write_texts(writer, index.columns);

@@ -35,7 +35,8 @@ struct TableIndex {
 
   void add_row(uint64_t offset, uint64_t length) { places.add(offset, static_cast<uint32_t>(length)); }
   uint64_t rows() const { return places.size(); }
-  void fit();  // gives back the memory that no further row will use
+  void fit();                     // gives back the memory that no further row will use
+  uint64_t memory_bytes() const;  // of what grows with the rows
 };
 
 std::string kept_bytes_of(const TableIndex& index);
