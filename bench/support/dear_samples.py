@@ -99,7 +99,7 @@ def streams(folder, *_):
             pid += 1
         made.append(packets(program + 15, section(2, program, struct.pack(">HH", 0xE000 | pids[-1], 0xF000) + kinds)))
     draw = random.Random(5)
-    for pid in pids * 4:  # the beginning of a packet of video, of which nothing follows
+    for pid in pids * 4:  # each transport packet begins a packet of video that no later one goes on with
         head = b"\0\0\1\xe0\0\0\x80\x80\x05" + bytes([0x21, 0, 1, 0, 1]) + b"\0\0\0\1\x41" + draw.randbytes(64)
         filled = bytes([183 - len(head), 0]).ljust(184 - len(head), b"\xff")
         made.append(struct.pack(">BHB", 0x47, 0x4000 | pid, 0x30) + filled + head)

@@ -107,7 +107,7 @@ class WorkGuard {
   std::string_view operation_ = "an operation";
 };
 
-// In whole, for work whose pieces count by `count` values, so many of which take a nanosecond.
+// Tells a guard, where there is one, of work on `count` values. A core works on `in_a_ns` values in a nanosecond.
 inline void spend(WorkGuard* guard, uint64_t count, uint64_t in_a_ns) {
   if (guard != nullptr) guard->spend(count / in_a_ns);
 }

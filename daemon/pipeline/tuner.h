@@ -1,17 +1,18 @@
 // Chooses on how many samples each stage works at once (threads that decode, reads under way) and how many batches are
 // kept ready, from measurements: as few as keep the trainers from waiting. The stages are a list, in the order of a
-// sample's way. Pure: no clock, no thread, no lock. The node calls step() a few times a
-// second on the control thread with the measurements since the last call, and applies the decision.
+// sample's way. Pure: no clock, no thread, no lock. The node calls step() a few times a second on the control thread
+// with the measurements since the last call, and applies the decision.
 //
 // Why fewer is better where the trainer is the slower side: every thread and slot beyond the need costs cache, memory
 // bandwidth and wake-ups that the trainer could use (SPDL's own study: training slows as loaders take over half of the
 // cores).
 //
-// Numbers go up at once where a trainer waits, also where no batch comes meanwhile and a stage is busy. If it waits for the share w of the time, 1 / (1 - w) times the work is
-// wanted, of every stage. A stage is not short where samples wait behind it for a later stage. Where none is short, the
-// batches come in bursts, and depth must bridge the gaps. Numbers come down after some calm steps: threads to the
-// number that was used (Little's law: busy time over time), ready batches to the most that were ever used. A number
-// that turns out too low is raised again, and then left alone for twice as long.
+// Numbers go up at once where a trainer waits, also where no batch comes meanwhile and a stage is busy. If it waits for
+// the share w of the time, 1 / (1 - w) times the work is wanted, of every stage. A stage is not short where samples
+// wait behind it for a later stage. Where none is short, the batches come in bursts, and depth must bridge the gaps.
+// Numbers come down after some calm steps: threads to the number that was used (Little's law: busy time over time),
+// ready batches to the most that were ever used. A number that turns out too low is raised again, and then left alone
+// for twice as long.
 #pragma once
 
 #include <array>
@@ -43,7 +44,7 @@ struct TunerLimits {
 // The measurements of one interval.
 struct TunerInput {
   double seconds = 0;
-  uint64_t batches = 0;    // handed to rings, all together
+  uint64_t batches = 0;  // handed to rings, all together
   // The longest time that a trainer waited in next() with credit left, or that it seems to wait now.
   double starved_s = 0;
   uint32_t ready_low = 0;  // the fewest batches ready in a ring when its next came (Ring::take_ready_low())

@@ -2,8 +2,10 @@
 // pread, fstat, close; a stat alone where nothing has changed), and takes packed fields out of what holds them. One
 // thread.
 //
-// Each file that was listed is looked at behind the reading: where it is still as it was listed, so were the bytes. A
-// file of which the listing knows its name alone is looked at before and behind, or behind alone where it is small.
+// A file may change while it is read. The listing knows most files' sizes and times: such a file is looked at (fstat)
+// once, after it was read, and where it is still as it was listed, the bytes are right. Of some files the listing knows
+// the name alone: a large one is looked at before and after it is read, and both looks must agree; a small one is
+// looked at once, after it was read.
 #pragma once
 
 #include <sys/stat.h>

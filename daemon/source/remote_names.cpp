@@ -9,8 +9,9 @@ namespace {
 
 constexpr uint64_t kEmptyPagesMax = 1'000;  // that follow one another; stores make some of objects that were deleted
 
-// Notices a store whose pages have no end. Cursors that come again are found by one that is remembered and replaced
-// after 1, 2, 4, 8 ... pages, so that a ring of any length is gone through three times at most.
+// Notices a store whose pages have no end. A cursor that comes again means that the pages form a ring. One cursor is
+// remembered, that of page 1, 2, 4, 8 ..., and each later one is compared with it, which reads no page of a ring more
+// than three times.
 class PageWatch {
  public:
   explicit PageWatch(const std::string& where) : where_(where) {}

@@ -50,7 +50,7 @@ TEST_CASE("in a pool of one thread a cheap task waits for no more than a part of
   }
 }
 
-TEST_CASE("a dear task that is known to be dear gives way as soon as one that is not") {
+TEST_CASE("a task that will be dear, as its lane's last one was, gives way as soon as any dear task") {
   Simulation sim(1);
   FairPool::Lane& cheap = sim.lane();
   FairPool::Lane& dear = sim.lane();
@@ -86,8 +86,7 @@ TEST_CASE("one thread is shared by weight, whatever its tasks cost, and no lane 
     sim.settle(1);
   }
   const auto got = static_cast<double>(sim.used(cheap) - cheap_before);
-  CHECK(got / (got + static_cast<double>(sim.used(dear) - dear_before)) ==
-        Approx(weight / (1 + weight)).epsilon(0.05));
+  CHECK(got / (got + static_cast<double>(sim.used(dear) - dear_before)) == Approx(weight / (1 + weight)).epsilon(0.05));
   CHECK(longest_ns <= 2 * kPart);
 }
 

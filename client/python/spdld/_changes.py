@@ -88,7 +88,7 @@ class Changes:
         return not isinstance(above, (ast.Compare, ast.Expr, ast.Call, ast.keyword, ast.Starred))
 
     def _is_mutable(self, node: ast.Name, depth: int = 8) -> bool:
-        """Whether the name stands for a list, an object, or a part of such, also by another name."""
+        """Whether the name is bound to a list or another object that can change, to a part of one, or to another name for which this holds."""
         for binding in self._names.bindings(node):
             for value in filter(None, (binding.value, self._parted(binding.source))):
                 for part in ast.walk(value):

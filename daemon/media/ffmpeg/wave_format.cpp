@@ -31,11 +31,11 @@ uint64_t number_at(Bytes bytes, size_t at, size_t count, bool is_big_endian) {
 // How the chunks of a file follow one another.
 struct Chunks {
   size_t first = 0;       // where the first one begins
-  size_t name_bytes = 4;  // of which the first four are the name
+  size_t name_bytes = 4;  // of a chunk's identifier, whose first four bytes are its name
   size_t length_bytes = 4;
   bool is_big_endian = false;
   bool counts_head = false;  // a chunk's length counts the bytes of its head, too
-  size_t multiple = 2;       // of which chunks begin
+  size_t multiple = 2;       // every chunk begins at a multiple of it
 };
 
 std::optional<Chunks> chunks_of(Bytes file) {

@@ -128,7 +128,7 @@ TEST_CASE("boxes that are cut anywhere, or lie, make no fault of the reader") {
     other[at] = static_cast<char>(0xFF);
     fault(other, true, kOld);
   }
-  std::string many;  // references for each of which nothing may be gone through anew
+  std::string many;  // 60,000 references: a check that compared each with all others would take minutes
   for (uint32_t i = 0; i < 60'000; ++i) many += reference("auxl", 2 + i % 60'000, {1});
   CHECK(fault(kType + meta(kGrid, reference("dimg", 1, {2, 3, 4, 5}) + many), true, kOld).empty());
 }

@@ -69,7 +69,7 @@ def of_sound(path, seconds):
 
 
 def matrix_of(stream):
-    """The colours' matrix in swscale's words; of videos without tags it is the one that docs/pipelines.md says."""
+    """swscale's name of the matrix between YCbCr and RGB; where the video has no tag, it is the matrix that docs/pipelines.md names."""
     told = stream.get("color_space", "unknown")
     if told != "unknown":
         return {"bt709": "bt709", "bt2020nc": "bt2020", "smpte240m": "smpte240m", "fcc": "fcc"}.get(told, "bt601")
