@@ -89,7 +89,7 @@ struct DaemonSettings {
   uint64_t inflight_bytes_per_user_max = 1ull << 30;
   // Of memory in which operations of pipelines that one uid sent may keep files beside the data set.
   uint64_t side_bytes_per_user_max = 4ull << 30;
-  uint32_t listings_per_user_max = 2;     // at the same time; further ones wait
+  uint32_t listings_per_user_max = 2;  // at the same time; further ones wait
   // Of memory that listings take, while they are made and as long as they are held. Of the node (nothing: an eighth of
   // the memory this daemon may use, 256 MiB at least), and of what each uid sent (nothing: half of the node's).
   std::optional<uint64_t> listing_bytes_max;

@@ -77,8 +77,7 @@ std::string users_text(const Json& document, const Page& page) {
                part("pipelines", "pipelines_per_user_max"), part("rings", "rings_per_user_max"),
                part("slots", "slots_per_user_max"), bytes_text(number_at(user, "slot_bytes")),
                bytes_text(number_at(user, "inflight_bytes")), bytes_text(number_at(user, "listing_bytes")),
-               count_text(count_at(user, "queries")),
-               count_text(count_at(user, "waits")),
+               count_text(count_at(user, "queries")), count_text(count_at(user, "waits")),
                Cell(count_text(refused), refused > 0 ? Style::kWarning : Style::kPlain)});
   }
   return table.empty() ? "" : table.text(page) + "\n";

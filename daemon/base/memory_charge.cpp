@@ -41,8 +41,10 @@ MemoryCharge::~MemoryCharge() { account_->give_back(bytes()); }
 
 bool MemoryCharge::take(uint64_t bytes) {
   const MemoryAccount* const full = account_->take(bytes);
-  if (full != nullptr) refused_by_.store(full, std::memory_order_release);
-  else bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  if (full != nullptr)
+    refused_by_.store(full, std::memory_order_release);
+  else
+    bytes_.fetch_add(bytes, std::memory_order_relaxed);
   return full == nullptr;
 }
 

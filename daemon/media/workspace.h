@@ -64,7 +64,7 @@ class Workspace {
 
   DecodeLimits limits_;
   WorkTimer timer_;
-  std::unique_ptr<WorkGuard> guard_;  // where decoders know it, also when the workspace moves
+  std::unique_ptr<WorkGuard> guard_;            // where decoders know it, also when the workspace moves
   std::vector<std::unique_ptr<AnyKept>> kept_;  // by type
 };
 

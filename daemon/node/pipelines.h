@@ -59,7 +59,7 @@ class Pipelines {
     size_t listings_per_user_max = 0;
     uint32_t listing_s_max = 0;
     ListingMax listing = {.node_bytes = UINT64_MAX, .user_bytes = UINT64_MAX};  // of memory
-    InFlightMax in_flight;             // of samples; the user's binds what users sent, all of a user's together
+    InFlightMax in_flight;  // of samples; the user's binds what users sent, all of a user's together
   };
 
   struct Entry {
@@ -166,10 +166,10 @@ class Pipelines {
   uint64_t last_number_ = 0;
   std::map<std::string, double> weights_;  // the operator's, by name
   Limits limits_;
-  const std::shared_ptr<ByteBudget> in_flight_;          // of the node, as the following
+  const std::shared_ptr<ByteBudget> in_flight_;  // of the node, as the following
   const std::shared_ptr<MemoryAccount> listing_memory_;
-  std::map<uid_t, User> users_;                  // who sent pipelines that are open or being listed
-  ListingQueue listing_;                         // last: its threads use the rest
+  std::map<uid_t, User> users_;  // who sent pipelines that are open or being listed
+  ListingQueue listing_;         // last: its threads use the rest
 };
 
 }  // namespace spdld::node

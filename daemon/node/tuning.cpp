@@ -7,7 +7,7 @@ namespace spdld::node {
 namespace {
 
 constexpr uint64_t kLimitLookNs = 10ull * 1'000'000'000;  // cpu.max and affinity may change under a daemon
-constexpr double kDryMinS = 0.5, kDryMaxS = 5;  // without a batch, before a trainer is taken to wait
+constexpr double kDryMinS = 0.5, kDryMaxS = 5;            // without a batch, before a trainer is taken to wait
 constexpr uint32_t kFetchStart = 4;
 constexpr uint32_t kFetchMin = 2;  // a read that hangs does not hold up all others, and a blocked thread costs nothing
 
@@ -117,9 +117,8 @@ bool Tuning::is_dry(const Feed& feed, Seen& seen, uint64_t batches, uint64_t now
   const auto levels = feed.ring().levels();
   // Where no sample waits for a turn, the source is slow or down, and threads would not help.
   const auto& stages = feed.pipeline().stages();
-  const bool wants_turn = std::any_of(stages.begin(), stages.end(), [](const auto& stage) {
-    return stage->statistics().waiting.level() > 0;
-  });
+  const bool wants_turn = std::any_of(stages.begin(), stages.end(),
+                                      [](const auto& stage) { return stage->statistics().waiting.level() > 0; });
   return levels.filling > 0 && levels.ready == 0 && wants_turn &&
          seconds(now_ns - seen.batch_ns) > std::clamp(2 * seen.between_s, kDryMinS, kDryMaxS);
 }

@@ -263,9 +263,7 @@ void Stream::hand_to_pool(Task& task, std::optional<Outcome> pending) {
   pipeline_->resources().pool.submit(pipeline_->lane(), task);
 }
 
-bool Stream::is_wanted(const Passage& passage) const {
-  return !static_cast<const Task&>(passage).open->is_abandoned();
-}
+bool Stream::is_wanted(const Passage& passage) const { return !static_cast<const Task&>(passage).open->is_abandoned(); }
 
 // The fetcher may keep the passage for long.
 void Stream::on_wait(Passage& passage) {

@@ -135,8 +135,7 @@ void Tuner::on_starved(const TunerInput& input, const Use& use, double share) {
       come_down(knob, threads_for(recent_use().stages[i]),
                 at_the_end->of.busy + " and " + knob.of.took + " " + one_decimal(use.stages[i]));
     // Where samples wait for a later stage, more of this one would only make more of them wait.
-    const uint32_t to =
-        std::max(threads_for(use.stages[i] * wanted), busy && !behind ? quarter_more(knob.value) : 0);
+    const uint32_t to = std::max(threads_for(use.stages[i] * wanted), busy && !behind ? quarter_more(knob.value) : 0);
     is_short |= busy;
     is_short |= raise(knob, to, waited + knob.of.busy);
     if (busy) behind = &knob;

@@ -63,8 +63,8 @@ bool NumberedFiles::are_on(dev_t device, const Bounds* bounds, const std::string
   const UniqueFd fd(open_file(bounds, path.c_str()));
   struct statfs system {};
   if (!fd || ::fstatfs(fd.get(), &system) != 0) return true;  // such a file gives no bytes either
-  const bool are_numbered = std::find(kUnnumbered.begin(), kUnnumbered.end(), static_cast<uint32_t>(system.f_type)) ==
-                            kUnnumbered.end();
+  const bool are_numbered =
+      std::find(kUnnumbered.begin(), kUnnumbered.end(), static_cast<uint32_t>(system.f_type)) == kUnnumbered.end();
   known_.emplace(device, are_numbered);
   return are_numbered;
 }

@@ -46,7 +46,8 @@ enum class TarEnd : uint8_t {
   kDamaged,  // no header where there should be one
 };
 
-// The bytes behind an end mark, which is two blocks of zeros at least. Further archives are read, and are none of these.
+// The bytes behind an end mark, which is two blocks of zeros at least. Further archives are read, and are none of
+// these.
 struct TarTail {
   enum class Kind : uint8_t {
     kNothing,

@@ -13,9 +13,7 @@ namespace {
 constexpr size_t kLarge = 4 << 20;
 
 // Whether this thread gets `bytes` from operator new, at once.
-bool gets(size_t bytes) try {
-  return std::make_unique<char[]>(bytes) != nullptr;
-} catch (const std::bad_alloc&) {
+bool gets(size_t bytes) try { return std::make_unique<char[]>(bytes) != nullptr; } catch (const std::bad_alloc&) {
   return false;
 }
 

@@ -38,7 +38,8 @@ class Manifest {
   // Keys are held in memory.
   std::string spec(int seed = 1) const {
     return "name = \"table\"\nseed = " + std::to_string(seed) + "\n[source]\ntype = \"manifest\"\nuri = \"" + path() +
-           "\"\nkey = \"id\"\n[[output]]\nname = \"text\"\nfrom = \"text\"\nops = [{ op = \"pad-bytes\", length = 4 }]\n[batch]\nsize = 1\n";
+           "\"\nkey = \"id\"\n[[output]]\nname = \"text\"\nfrom = \"text\"\nops = [{ op = \"pad-bytes\", length = 4 "
+           "}]\n[batch]\nsize = 1\n";
   }
 
  private:
@@ -83,13 +84,16 @@ std::string told(const Outcome& outcome) {
 TEST_CASE("the memory of a user's listings is bounded, and the daemon's owner has all of the node's") {
   if (!is_root() || !MemoryCharge::is_counting()) return;
   const Manifest large, small(1000);
-  const auto daemon = shared_daemon("[limits]\nlisting_bytes_max = \"64 MiB\"\nlisting_bytes_per_user_max = \"8 MiB\"\n" +
-                                    large.root() + small.root());
+  const auto daemon =
+      shared_daemon("[limits]\nlisting_bytes_max = \"64 MiB\"\nlisting_bytes_per_user_max = \"8 MiB\"\n" +
+                    large.root() + small.root());
   const auto attached = [&](const Manifest& manifest, int seed) {
-    return as_user(kStranger, [&] { return told(try_attach({.socket = daemon->socket(), .spec = manifest.spec(seed)})); });
+    return as_user(kStranger,
+                   [&] { return told(try_attach({.socket = daemon->socket(), .spec = manifest.spec(seed)})); });
   };
   for (int seed = 0; seed < 3; ++seed)
-    CHECK_THAT(attached(large, seed), Catch::Contains("SPDLD_LIMIT") && Catch::Contains("limits.listing_bytes_per_user_max"));
+    CHECK_THAT(attached(large, seed),
+               Catch::Contains("SPDLD_LIMIT") && Catch::Contains("limits.listing_bytes_per_user_max"));
   CHECK(attached(small, 1) == "");
   CHECK(told(try_attach({.socket = daemon->socket(), .spec = large.spec()})) == "");
   CHECK(status_of(*daemon)["memory"]["listing_bytes"] > 8 << 20);
@@ -141,12 +145,11 @@ TEST_CASE("a listing of what a user sent may take so long and no longer") {
   if (!is_root()) return;
   const SilentServer server;
   const auto daemon = shared_daemon("[limits]\nlisting_s_max = 1\n" + server.store());
-  CHECK_THAT(as_user(kStranger,
-                     [&] {
-                       return told(try_attach(
-                           {.socket = daemon->socket(), .spec = server.spec(), .timeout_ms = 40'000}));
-                     }),
-             Catch::Contains("SPDLD_LIMIT") && Catch::Contains("limits.listing_s_max"));
+  CHECK_THAT(
+      as_user(
+          kStranger,
+          [&] { return told(try_attach({.socket = daemon->socket(), .spec = server.spec(), .timeout_ms = 40'000})); }),
+      Catch::Contains("SPDLD_LIMIT") && Catch::Contains("limits.listing_s_max"));
 }
 
 }  // namespace spdld::listings_integration_test

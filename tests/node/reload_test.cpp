@@ -26,11 +26,12 @@ TEST_CASE("only the keys that changed and wait for a restart are named", "[node]
   CHECK(waiting("[limits]\ncpu_budget = 3\nsessions_max = 9\n[cache]\nfolder = \"/c\"\n[log]\nlevel = \"warn\"\n"
                 "[data]\nroots = [\"/a\"]\n[pipelines]\ndir = \"/p\"\n[tuning]\nfetch = 2\n")
             .empty());
-  CHECK(waiting("[limits]\ncpu_budget = 3\nsessions_per_user_max = 9\nsessions_reserve = 9\nrings_per_user_max = 9\n"
-                "slots_per_user_max = 9\ninflight_bytes_per_user_max = 9000000\ninflight_bytes_max = 9000000\n"
-                "inflight_bytes_per_pipeline_max = 9000000\nlistings_per_user_max = 9\nside_bytes_per_user_max = 9000000\n"
-                "listing_bytes_max = 9000000\nlisting_bytes_per_user_max = 9000000\nlisting_s_max = 9\n"
-                "queries_per_user_s_max = 9\nsilent_ms_max = 9\n[cache]\nfolder = \"/c\"\n")
+  CHECK(waiting(
+            "[limits]\ncpu_budget = 3\nsessions_per_user_max = 9\nsessions_reserve = 9\nrings_per_user_max = 9\n"
+            "slots_per_user_max = 9\ninflight_bytes_per_user_max = 9000000\ninflight_bytes_max = 9000000\n"
+            "inflight_bytes_per_pipeline_max = 9000000\nlistings_per_user_max = 9\nside_bytes_per_user_max = 9000000\n"
+            "listing_bytes_max = 9000000\nlisting_bytes_per_user_max = 9000000\nlisting_s_max = 9\n"
+            "queries_per_user_s_max = 9\nsilent_ms_max = 9\n[cache]\nfolder = \"/c\"\n")
             .empty());
   CHECK(waiting("[limits]\ncpu_budget = 3\nsample_ms_max = 9\nsample_bytes_max = 9000000\n[decode]\njpeg = "
                 "\"libjpeg-turbo\"\n[cache]\nfolder = \"/c\"\n") ==

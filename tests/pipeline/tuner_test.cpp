@@ -240,7 +240,7 @@ TEST_CASE("a trainer that waits for a batch that does not come gets threads at o
   const uint64_t changes = tuner.decision().changes;
   for (int i = 0; i < 4; i++) tuner.step(vain);  // nothing is done: the source may be down
   CHECK(tuner.decision().changes == changes);
-  vain.seconds = vain.starved_s = 2;  // what came before counts, too
+  vain.seconds = vain.starved_s = 2;              // what came before counts, too
   vain.stages[kDecode] = {12 * busy_s, waiting};  // of three seconds
   tuner.step(vain);
   CHECK(tuner.decision().stages[kDecode] >= 2);

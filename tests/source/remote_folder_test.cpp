@@ -395,7 +395,8 @@ TEST_CASE("a list whose pages have no end is refused") {
       open_listing(spec, {}, {}, {}, nullptr, {nullptr, std::make_shared<OneStore>(store)});
       FAIL("it was listed");
     } catch (const SetupError& error) {
-      CHECK_THAT(error.what(), Contains("s3://endless/set/ has no end") && Contains(ring == 0 ? "without a name" : "again"));
+      CHECK_THAT(error.what(),
+                 Contains("s3://endless/set/ has no end") && Contains(ring == 0 ? "without a name" : "again"));
     }
     CHECK(store->pages < 3 * 1024);
   }

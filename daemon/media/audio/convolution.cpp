@@ -10,7 +10,7 @@ namespace spdld::audio {
 namespace {
 
 constexpr size_t kTransformMin = 256;
-constexpr uint64_t kValuesInANs = 1;  // that are transformed forth and back, about
+constexpr uint64_t kValuesInANs = 1;      // that are transformed forth and back, about
 constexpr size_t kPairs = kLanes<float>;  // of complex numbers, which are transformed together
 // Real series: the response stands in the last lane, and each other lane has a block as its real parts and another one
 // as its imaginary parts. The response is real, so that the two stay apart.

@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint64_t kSamplesInANs = 4;  // that a resampling takes, about
 constexpr int kAnyIsDearer = 8;        // the resampling of any pixels, than that
-constexpr size_t kAligned = 64;  // of scratch; the most that a vector of any machine in question wants
+constexpr size_t kAligned = 64;        // of scratch; the most that a vector of any machine in question wants
 
 // A piece of scratch: `size` bytes from an aligned place.
 uint8_t* aligned(ByteBuffer& memory, size_t size) {

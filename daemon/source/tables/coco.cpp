@@ -100,10 +100,10 @@ class Coco final : public TableListing {
     TextColumn paths;
     for (uint64_t row = 0; row < index.rows(); ++row) paths.add(folder + std::string(index.texts[0][row]));
     paths.fit();
-    File& file = files_.emplace_back(
-        File{std::move(index.texts[0]),
-             NamedFiles(paths, TableListing::file(number), "file_name", stores_, opening.stop),
-             {}});
+    File& file =
+        files_.emplace_back(File{std::move(index.texts[0]),
+                                 NamedFiles(paths, TableListing::file(number), "file_name", stores_, opening.stop),
+                                 {}});
     file.columns.push_back(std::make_unique<HeldColumn>(std::move(index.texts[1])));
     for (const std::string_view list : kCocoLists) {
       const auto place = std::find(index.columns.begin(), index.columns.end(), list);

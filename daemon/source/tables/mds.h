@@ -26,8 +26,8 @@ struct MdsColumn {
   std::optional<uint64_t> size;  // none: samples differ
   friend bool operator==(const MdsColumn&, const MdsColumn&) = default;
 };
-// The numbers that a column's encoding means; none: it means bytes. Arrays that tell their shape themselves are given as
-// .npy files.
+// The numbers that a column's encoding means; none: it means bytes. Arrays that tell their shape themselves are given
+// as .npy files.
 std::optional<config::RawValues> values_of_encoding(std::string_view encoding);
 
 struct MdsShard {

@@ -52,9 +52,12 @@ RowPlaces::Place RowPlaces::packed(uint64_t row) const {
   const uint8_t* const bytes = bytes_.data() + block.start;
   const uint64_t number = row % kStep;
   switch (static_cast<Form>(block.form)) {
-    case Form::kShort: return behind<uint16_t>(block.offset, bytes, number, between_);
-    case Form::kLong: return behind<uint32_t>(block.offset, bytes, number, between_);
-    case Form::kFree: break;
+    case Form::kShort:
+      return behind<uint16_t>(block.offset, bytes, number, between_);
+    case Form::kLong:
+      return behind<uint32_t>(block.offset, bytes, number, between_);
+    case Form::kFree:
+      break;
   }
   return {number_at<uint64_t>(bytes, number),
           static_cast<uint32_t>(number_at<uint32_t>(bytes + kStep * sizeof(uint64_t), number))};

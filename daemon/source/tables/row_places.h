@@ -26,9 +26,7 @@ class RowPlaces {
     if (++size_ % kStep == 0) pack();
   }
   uint64_t size() const { return size_; }
-  Place operator[](uint64_t row) const {
-    return row / kStep < blocks_.size() ? packed(row) : tail_[row % kStep];
-  }
+  Place operator[](uint64_t row) const { return row / kStep < blocks_.size() ? packed(row) : tail_[row % kStep]; }
   uint64_t memory_bytes() const { return blocks_.capacity() * sizeof(Block) + bytes_.capacity(); }
   void fit() {
     blocks_.shrink_to_fit();
@@ -39,7 +37,7 @@ class RowPlaces {
   static constexpr uint64_t kStep = 16;
   enum class Form : uint8_t { kShort, kLong, kFree };  // lengths of 2 bytes, of 4 bytes, of 4 bytes behind places of 8
   struct Block {
-    uint64_t offset;     // of its first row
+    uint64_t offset;      // of its first row
     uint64_t start : 56;  // in bytes_
     uint64_t form : 8;
   };

@@ -239,8 +239,8 @@ void Endpoint::on_ended(Attempt& ended, CURLcode code, uint64_t now_ns, Wire& wi
   if (is_setback) fail_waiting(now_ns, wire);
 }
 
-// Of an endpoint that gives nothing but failures, a failure counts for all its calls. So a call that has no turn is told
-// as well, and no caller waits for ever.
+// Of an endpoint that gives nothing but failures, a failure counts for all its calls. So a call that has no turn is
+// told as well, and no caller waits for ever.
 void Endpoint::fail_waiting(uint64_t now_ns, Wire& wire) try {
   const uint64_t total_ns = uint64_t{settings_.limits.total_ms_max} * 1'000'000;
   std::vector<Request*> lost;
