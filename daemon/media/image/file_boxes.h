@@ -1,5 +1,6 @@
-// Files of boxes, each with its length and its kind before its content, as JPEG 2000 (ISO/IEC 15444-1, annex I) and
-// JPEG XL (ISO/IEC 18181-2) have them. Lengths that claim too much are cut. Pure functions; any thread.
+// Files of boxes, each with its length and its kind before its content, as JPEG 2000 (ISO/IEC 15444-1, annex I), JPEG
+// XL (ISO/IEC 18181-2) and AVIF (ISO/IEC 14496-12) have them. Lengths that claim too much are cut. Pure functions; any
+// thread.
 #pragma once
 
 #include <cstddef>
@@ -24,6 +25,15 @@ struct FileBox {
 };
 // The box that `bytes` begin with; none: no box begins so.
 std::optional<FileBox> first_box(std::span<const uint8_t> bytes);
+
+// Shows each box to `visit`, in order.
+template <typename Visit>
+void for_each_box(std::span<const uint8_t> boxes, Visit visit) {
+  while (const auto box = first_box(boxes)) {
+    visit(*box);
+    boxes = boxes.subspan(box->whole_bytes);
+  }
+}
 
 // The content of the first box of a kind; empty: there is none.
 std::span<const uint8_t> find_box(std::span<const uint8_t> bytes, uint32_t kind);

@@ -66,7 +66,7 @@ void take_pixel(const Warp& warp, const uint8_t* pixels, const Place& place, uin
 template <size_t kTaps, size_t kChannels>
 void run_with(const Warp& warp, const uint8_t* pixels, uint8_t* out, media::WorkGuard* guard) {
   for (int y = 0; y < warp.size.height; ++y) {
-    if (guard != nullptr) guard->spend(static_cast<uint64_t>(warp.size.width) * kTaps * kTaps * kChannels);
+    media::spend(guard, static_cast<uint64_t>(warp.size.width) * kTaps * kTaps * kChannels, 1);
     for (int x = 0; x < warp.size.width; ++x, out += kChannels) {
       const Place place = pillow_place(warp, x, y);
       if (place.x >= 0 && place.x < warp.source.width && place.y >= 0 && place.y < warp.source.height) {

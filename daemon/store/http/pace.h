@@ -46,13 +46,17 @@ class Allowance {
   uint64_t at_ns_ = 0;
 };
 
+// The longest pause, doubled so often.
+inline double backoff_max_ns(const Limits& limits, uint32_t doublings) {
+  const uint64_t max_ms = std::min<uint64_t>(uint64_t{limits.backoff_ms} << std::min(doublings, 20u),
+                                             std::max(limits.backoff_ms_max, limits.backoff_ms));
+  return static_cast<double>(max_ms) * 1e6;
+}
+
 // "Exponential backoff and full jitter" (M. Brooker, AWS Architecture Blog, 2015): how long to wait after `failures`
 // attempts, 1 at least. `chance` is uniform in [0, 1).
 inline uint64_t backoff_ns(const Limits& limits, uint32_t failures, double chance) {
-  const uint32_t doublings = std::min(failures - 1, 20u);
-  const uint64_t bound_ms =
-      std::min<uint64_t>(uint64_t{limits.backoff_ms} << doublings, std::max(limits.backoff_ms_max, limits.backoff_ms));
-  return static_cast<uint64_t>(static_cast<double>(bound_ms) * chance * 1e6);
+  return static_cast<uint64_t>(backoff_max_ns(limits, failures - 1) * chance);
 }
 
 // How often an endpoint is asked that gives nothing but failures, however many requests wait for it: at a rate that
@@ -87,11 +91,9 @@ class Setbacks {
   }
 
  private:
-  // From a half of the bound to all of it. The bound doubles with each step.
+  // From a half of the longest pause to all of it.
   uint64_t pause_ns(double chance) const {
-    const uint64_t bound_ms = std::min<uint64_t>(uint64_t{limits_.backoff_ms} << steps_,
-                                                 std::max(limits_.backoff_ms_max, limits_.backoff_ms));
-    return static_cast<uint64_t>(static_cast<double>(bound_ms) * (0.5 + chance / 2) * 1e6);
+    return static_cast<uint64_t>(backoff_max_ns(limits_, steps_) * (0.5 + chance / 2));
   }
 
   const Limits& limits_;

@@ -125,8 +125,8 @@ class ReadCall final : public Call {
     if (coding.empty() || is_plain_) return true;
     if (!head.is_unpacked_on_the_way()) {
       if (read_.takes_compressed) return true;
-      const bool begins = head.status == 200 || attempt.at == 0;
-      says_gzip_ = begins && (coding == "gzip" || coding == "x-gzip") && (attempt.at == 0 || read_.offset == 0);
+      const bool begins = attempt.at == 0 || (head.status == 200 && read_.offset == 0);
+      says_gzip_ = begins && (coding == "gzip" || coding == "x-gzip");
       if (says_gzip_) return true;
     }
     return refuse_compressed(attempt, coding);

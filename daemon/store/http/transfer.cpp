@@ -25,7 +25,7 @@ void set(CURL* easy, CURLoption option, Value value) {
 
 }  // namespace
 
-bool is_link_local(const sockaddr& address) {
+bool is_cloud_address(const sockaddr& address) {
   if (address.sa_family == AF_INET) {
     sockaddr_in in{};
     std::memcpy(&in, &address, sizeof(in));
@@ -97,7 +97,7 @@ void Transfer::prepare(const Outgoing& outgoing, const Settings& settings, User&
   set(easy, CURLOPT_FOLLOWLOCATION, settings.reach.follows_redirects ? 1L : 0L);
   // An address of TLS is not left for one without.
   set(easy, CURLOPT_REDIR_PROTOCOLS_STR, outgoing.url.starts_with("https:") ? "https" : "http,https");
-  // A proxy of the environment would hide the address that is_link_local() looks at.
+  // A proxy of the environment would hide the address that is_cloud_address() looks at.
   set(easy, CURLOPT_PROXY, settings.proxy.c_str());
   const std::string& ca_file = settings.ca_file.empty() ? system_ca_file() : settings.ca_file;
   if (!ca_file.empty()) set(easy, CURLOPT_CAINFO, ca_file.c_str());
@@ -154,7 +154,7 @@ size_t Transfer::take_body(char* bytes, size_t, size_t count, void* self) try {
 
 curl_socket_t Transfer::open_socket(void* self, curlsocktype, curl_sockaddr* address) {
   auto& transfer = *static_cast<Transfer*>(self);
-  if (!transfer.reach_.link_local && is_link_local(address->addr)) {
+  if (!transfer.reach_.link_local && is_cloud_address(address->addr)) {
     transfer.refused_address_ = true;
     return CURL_SOCKET_BAD;
   }

@@ -87,6 +87,6 @@ class Transfer {
 };
 
 // Whether an address is one of cloud_address.h.
-bool is_link_local(const sockaddr& address);
+bool is_cloud_address(const sockaddr& address);
 
 }  // namespace spdld::store::http

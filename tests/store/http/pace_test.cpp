@@ -30,7 +30,7 @@ bool is_refused(const char* text) {
     REQUIRE(inet_pton(AF_INET6, text, &in6->sin6_addr) == 1);
     in6->sin6_family = AF_INET6;
   }
-  return http::is_link_local(reinterpret_cast<const sockaddr&>(storage));
+  return http::is_cloud_address(reinterpret_cast<const sockaddr&>(storage));
 }
 
 }  // namespace
@@ -190,7 +190,7 @@ TEST_CASE("link-local addresses, and those where clouds serve credentials, are k
   }
   sockaddr other{};
   other.sa_family = AF_UNIX;
-  CHECK_FALSE(http::is_link_local(other));
+  CHECK_FALSE(http::is_cloud_address(other));
 }
 
 TEST_CASE("owners take turns, and each owner's own order stays") {

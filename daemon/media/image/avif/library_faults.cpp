@@ -22,15 +22,6 @@ constexpr size_t kFullBox = 4;  // the version and the flags that many boxes beg
 
 Span behind(Span bytes, size_t count) { return bytes.subspan(std::min(count, bytes.size())); }
 
-// Shows each box to `visit`.
-template <typename Visit>
-void for_each_box(Span boxes, Visit&& visit) {
-  while (const auto box = first_box(boxes)) {
-    visit(*box);
-    boxes = behind(boxes, box->whole_bytes);
-  }
-}
-
 // ---- items
 
 // A grid has at most 256 x 256 cells. No more items or references than these are looked at.

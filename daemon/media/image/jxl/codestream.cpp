@@ -44,12 +44,11 @@ std::span<const uint8_t> jxl_codestream(std::span<const uint8_t> bytes, std::vec
   memory.clear();
   if (!bytes.empty() && bytes[0] == 0xFF) return bytes;
   if (const auto whole = find_box(bytes, box_kind("jxlc")); !whole.empty()) return whole;
-  while (const auto box = first_box(bytes)) {
-    bytes = bytes.subspan(box->whole_bytes);
-    if (box->kind != box_kind("jxlp") || box->content.size() < kPartNumber) continue;
-    const auto part = box->content.subspan(kPartNumber);
+  for_each_box(bytes, [&](const FileBox& box) {
+    if (box.kind != box_kind("jxlp") || box.content.size() < kPartNumber) return;
+    const auto part = box.content.subspan(kPartNumber);
     memory.insert(memory.end(), part.begin(), part.end());
-  }
+  });
   return memory;
 }
 
