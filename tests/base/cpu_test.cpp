@@ -3,30 +3,20 @@
 #include <sched.h>
 
 #include <catch2/catch.hpp>
-#include <fstream>
 #include <thread>
 
 #include "tests/support/temp_dir.h"
 
 namespace spdld::cpu_test {
 
-namespace fs = std::filesystem;
-
-namespace {
-
-void write(const fs::path& file, const std::string& text) {
-  fs::create_directories(file.parent_path());
-  std::ofstream(file) << text;
-}
-
-}  // namespace
+using test::write_file;
 
 TEST_CASE("the cgroup's grant bounds the cores, wherever it stands on the way to the root") {
   spdld::test::TempDir dir;
   const unsigned all = spdld::usable_cores({dir.path() / "none", dir.path() / "none", dir.path() / "none"}).cores;
   const spdld::CpuPaths paths{dir.path() / "fs", dir.path() / "self", dir.path() / "nodes"};
-  write(paths.self_cgroup, "0::/outer/inner\n");
-  write(paths.cgroup_root / "outer/inner/cpu.max", "max 100000\n");
+  write_file(paths.self_cgroup, "0::/outer/inner\n");
+  write_file(paths.cgroup_root / "outer/inner/cpu.max", "max 100000\n");
 
   SECTION("no limit") {
     const auto limit = spdld::usable_cores(paths);
@@ -36,30 +26,30 @@ TEST_CASE("the cgroup's grant bounds the cores, wherever it stands on the way to
     CHECK(limit.cores == std::min(limit.machine, limit.affinity));
   }
   SECTION("the least limit of all groups, rounded up") {
-    write(paths.cgroup_root / "outer/cpu.max", "50000 100000\n");
-    write(paths.cgroup_root / "cpu.max", "75000 100000\n");
+    write_file(paths.cgroup_root / "outer/cpu.max", "50000 100000\n");
+    write_file(paths.cgroup_root / "cpu.max", "75000 100000\n");
     const auto limit = spdld::usable_cores(paths);
     CHECK(limit.cores == 1);
     CHECK(limit.cgroup_quota == 0.5);
     CHECK((all == 1 || limit.limited_by == "cgroup"));
   }
   SECTION("the limits of version 1") {
-    write(paths.self_cgroup, "9:memory:/outer/inner\n4:cpu,cpuacct:/outer/inner\n0::/\n");
-    write(paths.cgroup_root / "cpu/outer/inner/cpu.cfs_quota_us", "-1\n");
-    write(paths.cgroup_root / "cpu/outer/inner/cpu.cfs_period_us", "100000\n");
+    write_file(paths.self_cgroup, "9:memory:/outer/inner\n4:cpu,cpuacct:/outer/inner\n0::/\n");
+    write_file(paths.cgroup_root / "cpu/outer/inner/cpu.cfs_quota_us", "-1\n");
+    write_file(paths.cgroup_root / "cpu/outer/inner/cpu.cfs_period_us", "100000\n");
     CHECK(spdld::usable_cores(paths).cgroup_quota == 0);
-    write(paths.cgroup_root / "cpu,cpuacct/outer/cpu.cfs_quota_us", "75000\n");
-    write(paths.cgroup_root / "cpu,cpuacct/outer/cpu.cfs_period_us", "100000\n");
+    write_file(paths.cgroup_root / "cpu,cpuacct/outer/cpu.cfs_quota_us", "75000\n");
+    write_file(paths.cgroup_root / "cpu,cpuacct/outer/cpu.cfs_period_us", "100000\n");
     CHECK(spdld::usable_cores(paths).cgroup_quota == 0.75);
     // In a container the root that is mounted is the group itself, under a path that only the host knows.
-    write(paths.cgroup_root / "cpu/cpu.cfs_quota_us", "50000\n");
-    write(paths.cgroup_root / "cpu/cpu.cfs_period_us", "100000\n");
+    write_file(paths.cgroup_root / "cpu/cpu.cfs_quota_us", "50000\n");
+    write_file(paths.cgroup_root / "cpu/cpu.cfs_period_us", "100000\n");
     const auto limit = spdld::usable_cores(paths);
     CHECK(limit.cgroup_quota == 0.5);
     CHECK(limit.cores == 1);
   }
   SECTION("nonsense is no limit") {
-    write(paths.cgroup_root / "outer/cpu.max", "lots of it\n");
+    write_file(paths.cgroup_root / "outer/cpu.max", "lots of it\n");
     CHECK(spdld::usable_cores(paths).cores == all);
   }
 }
@@ -73,12 +63,12 @@ TEST_CASE("the NUMA nodes are those that this process's cores lie on") {
   for (unsigned core = 0; core < CPU_SETSIZE; core++)
     (CPU_ISSET(core, &allowed) ? mine : others) += std::to_string(core) + ",";
   CHECK(spdld::usable_cores(paths).numa_nodes == std::vector<unsigned>{0});  // a kernel without NUMA
-  write(paths.nodes / "node10/cpulist", mine + "\n");
-  write(paths.nodes / "node2/cpulist", others + "\n");
-  write(paths.nodes / "node3/cpulist", "0-1023\n");
-  write(paths.nodes / "node4/cpulist", "\n");  // memory alone
-  write(paths.nodes / "nodes/cpulist", mine + "\n");
-  write(paths.nodes / "possible", "0-10\n");
+  write_file(paths.nodes / "node10/cpulist", mine + "\n");
+  write_file(paths.nodes / "node2/cpulist", others + "\n");
+  write_file(paths.nodes / "node3/cpulist", "0-1023\n");
+  write_file(paths.nodes / "node4/cpulist", "\n");  // memory alone
+  write_file(paths.nodes / "nodes/cpulist", mine + "\n");
+  write_file(paths.nodes / "possible", "0-10\n");
   CHECK(spdld::usable_cores(paths).numa_nodes == std::vector<unsigned>{3, 10});
 }
 

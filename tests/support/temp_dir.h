@@ -12,6 +12,12 @@
 
 namespace spdld::test {
 
+// Writes a file with this text, and the folders that it lies in where they are missing.
+inline void write_file(const std::filesystem::path& file, std::string_view text) {
+  std::filesystem::create_directories(file.parent_path());
+  std::ofstream(file, std::ios::binary) << text;
+}
+
 class TempDir {
  public:
   TempDir() {
@@ -30,7 +36,7 @@ class TempDir {
   // Writes a file with this text into the folder; returns its path.
   std::string write(const std::string& name, std::string_view text) const {
     const auto file = path_ / name;
-    std::ofstream(file, std::ios::binary) << text;
+    write_file(file, text);
     return file.string();
   }
 
