@@ -1,5 +1,6 @@
 #include "daemon/base/byte_budget.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace spdld {
@@ -40,6 +41,7 @@ bool ByteBudget::hold(Holder& holder, uint64_t bytes) {
 void ByteBudget::wait(Holder& holder, uint64_t bytes) {
   give_back(holder);
   holder.wanted_bytes_ = bytes;
+  holder.from_ = this;
   enter(holder);
 }
 
@@ -55,17 +57,49 @@ void ByteBudget::set_bytes_max(uint64_t bytes_max) {
 }
 
 void ByteBudget::enter(Holder& holder) {
-  if (take_or_queue(holder)) return pass_on(holder);
-  serve();  // the last one may have let go of its bytes before this one was seen to wait
+  switch (take_or_queue(holder)) {
+    case Entry::kTaken:
+      return pass_on(holder);
+    case Entry::kUnwanted:
+      return let_off(holder);
+    case Entry::kQueued:
+      return serve();  // the last one may have let go of its bytes before this one was seen to wait
+  }
 }
 
-bool ByteBudget::take_or_queue(Holder& holder) {
+// Under the mutex, so that a holder that becomes unwanted is seen here or in the queue.
+ByteBudget::Entry ByteBudget::take_or_queue(Holder& holder) {
   const std::scoped_lock lock(mutex_);
-  if (waiting_.empty() && take(holder.wanted_bytes_)) return true;
+  if (!holder.is_wanted()) return Entry::kUnwanted;
+  if (waiting_.empty() && take(holder.wanted_bytes_)) return Entry::kTaken;
   waits_.fetch_add(1, std::memory_order_relaxed);
   waiting_.push_back(&holder);
   waiting_count_.store(waiting_.size());
-  return false;
+  return Entry::kQueued;
+}
+
+void ByteBudget::drop_unwanted() {
+  for (ByteBudget* budget = this; budget; budget = budget->above_.get()) {
+    while (Holder* const holder = budget->next_unwanted()) budget->let_off(*holder);
+    budget->serve();  // the first one in the queue may have been unwanted
+  }
+}
+
+ByteBudget::Holder* ByteBudget::next_unwanted() {
+  const std::scoped_lock lock(mutex_);
+  const auto found =
+      std::find_if(waiting_.begin(), waiting_.end(), [](const Holder* one) { return !one->is_wanted(); });
+  if (found == waiting_.end()) return nullptr;
+  Holder* const holder = *found;
+  waiting_.erase(found);
+  waiting_count_.store(waiting_.size());
+  return holder;
+}
+
+void ByteBudget::let_off(Holder& holder) {
+  for (ByteBudget* budget = holder.from_; budget != this; budget = budget->above_.get())
+    budget->let_go(holder.wanted_bytes_);
+  holder.on_room();
 }
 
 void ByteBudget::pass_on(Holder& holder) {

@@ -26,12 +26,15 @@ class ByteBudget {
     virtual ~Holder() = default;
     // The holder holds the bytes that it waited for. On any thread, maybe before wait() has returned; must not block.
     virtual void on_room() = 0;
+    // False: nobody wants any more what it waits for, and nobody will again. Any thread.
+    virtual bool is_wanted() const { return true; }
     uint64_t held_bytes() const { return held_bytes_; }
 
    private:
     friend class ByteBudget;
     uint64_t held_bytes_ = 0;
-    uint64_t wanted_bytes_ = 0;  // while it waits
+    uint64_t wanted_bytes_ = 0;   // while it waits
+    ByteBudget* from_ = nullptr;  // where it began to wait: budgets from there on hold these bytes already
   };
 
   // `above`: what is held here is held there as well.
@@ -46,6 +49,9 @@ class ByteBudget {
   // the holder is not the caller's any more.
   void wait(Holder& holder, uint64_t bytes);
   void give_back(Holder& holder);
+  // Holders that wait here or in a budget above, and that nobody wants any more, wait no longer: their on_room() is
+  // called, and they hold nothing.
+  void drop_unwanted();
 
   void set_bytes_max(uint64_t bytes_max);
   uint64_t bytes_max() const { return bytes_max_.load(std::memory_order_relaxed); }
@@ -53,12 +59,16 @@ class ByteBudget {
   uint64_t bytes_peak() const { return bytes_peak_.load(std::memory_order_relaxed); }  // the most at any time
   // How often a holder had to wait here.
   uint64_t waits() const { return waits_.load(std::memory_order_relaxed); }
+  size_t waiting() const { return waiting_count_.load(std::memory_order_relaxed); }  // holders, here and now
 
  private:
   bool take(uint64_t bytes);
   void let_go(uint64_t bytes);
   void enter(Holder& holder);  // to hold its wanted bytes here, then above
-  bool take_or_queue(Holder& holder);
+  enum class Entry : uint8_t { kTaken, kQueued, kUnwanted };
+  Entry take_or_queue(Holder& holder);
+  Holder* next_unwanted();
+  void let_off(Holder& holder);  // which holds its wanted bytes below this budget
   void pass_on(Holder& holder);  // which holds its wanted bytes here
   void serve();
   Holder* next();

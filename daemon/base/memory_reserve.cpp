@@ -1,7 +1,9 @@
 #include "daemon/base/memory_reserve.h"
 
+#include <malloc.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <atomic>
 #include <new>
 
@@ -30,6 +32,14 @@ bool keep() {
   void* none = nullptr;
   if (!reserve.compare_exchange_strong(none, memory)) munmap(memory, kBytes);
   return true;
+}
+
+// Larger blocks are mapped by themselves, and go back when they are freed. 32 MiB is the allocator's own bound.
+void keep_freed(size_t bytes_per_thread) {
+  constexpr size_t kMappedMax = size_t{32} << 20, kLeast = size_t{1} << 20;
+  const auto bytes = static_cast<int>(std::clamp(bytes_per_thread, kLeast, kMappedMax));
+  (void)mallopt(M_MMAP_THRESHOLD, bytes);
+  (void)mallopt(M_TRIM_THRESHOLD, bytes);
 }
 
 uint64_t shortages() { return shortage_count.load(std::memory_order_relaxed); }

@@ -197,4 +197,49 @@ TEST_CASE("many threads and budgets of all sizes: everybody is served, and the b
   CHECK(crowd.node_->bytes_peak() <= 6000);
 }
 
+TEST_CASE("holders that nobody wants any more leave their queues, at any height, and let go of what they hold below") {
+  struct Dropped final : ByteBudget::Holder {
+    void on_room() override { served++; }
+    bool is_wanted() const override { return wanted; }
+    int served = 0;
+    bool wanted = true;
+  };
+  const auto node = std::make_shared<ByteBudget>(100);
+  ByteBudget first(60, node), second(60, node);
+  Asker hog, other;
+  Dropped below, above, kept;
+  REQUIRE(second.hold(hog, 60));
+  first.wait(above, 50);  // has the room of its own budget, and waits for the node's
+  first.wait(below, 20);
+  second.wait(other, 10);  // behind nobody in its own, where there is no room
+  CHECK(first.bytes() == 50);
+  CHECK(first.waiting() == 1);
+  CHECK(node->waiting() == 1);
+  below.wanted = false;
+  first.drop_unwanted();
+  CHECK(below.served == 1);
+  CHECK(below.held_bytes() == 0);
+  CHECK(first.waiting() == 0);
+  CHECK(above.served == 0);
+  first.wait(kept, 10);
+  CHECK(node->waiting() == 2);  // behind the one that needs more
+  above.wanted = false;
+  first.drop_unwanted();
+  CHECK(above.served == 1);
+  CHECK(above.held_bytes() == 0);
+  CHECK(kept.served == 1);  // it is its turn now
+  CHECK(kept.held_bytes() == 10);
+  CHECK(first.bytes() == 10);
+  // One that is unwanted before it asks does not wait.
+  first.wait(above, 90);
+  CHECK(above.served == 2);
+  CHECK(first.bytes() == 10);
+  CHECK(first.waiting() == 0);
+  first.give_back(kept);
+  second.give_back(hog);
+  CHECK(other.served == 1);
+  second.give_back(other);
+  CHECK(node->bytes() == 0);
+}
+
 }  // namespace spdld::byte_budget_test
