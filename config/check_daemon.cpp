@@ -11,6 +11,7 @@ using Type = ParameterType;
 
 constexpr double kSizeMin = 1u << 20;
 constexpr double kSizeMax = 0x1p50;
+constexpr double kDecodeBytesMin = 64u << 20;
 constexpr double kDecodeMax = 1024, kFetchMax = 64, kAheadMax = 16;  // threads, reads, batches
 constexpr size_t kSocketPathMax = 107;                               // sockaddr_un::sun_path less its terminating zero
 
@@ -86,6 +87,9 @@ std::span<const DaemonSection> daemon_sections() {
         share_key("inflight_bytes_per_pipeline_max", "of one pipeline's samples", kSizeMin),
         size_key("inflight_bytes_per_user_max", "of one user's samples, read and not decoded yet",
                  defaults.inflight_bytes_per_user_max),
+        share_key("decode_bytes_max", "memory of decoding and operations, of all samples at once", kDecodeBytesMin),
+        share_key("decode_bytes_per_pipeline_max", "of one pipeline's samples", kSizeMin),
+        share_key("decode_bytes_per_user_max", "of one user's samples", kSizeMin),
         size_key("side_bytes_per_user_max", "of one user's recordings that operations keep in memory",
                  defaults.side_bytes_per_user_max),
         count_key("listings_per_user_max", "of one user, at the same time", defaults.listings_per_user_max, 1, 16),
@@ -210,6 +214,9 @@ void check_limits(const Node& node, DaemonSettings& settings, Complaints& compla
   settings.inflight_bytes_max = bytes_or_auto(reader, "inflight_bytes_max");
   settings.inflight_bytes_per_pipeline_max = bytes_or_auto(reader, "inflight_bytes_per_pipeline_max");
   settings.inflight_bytes_per_user_max = static_cast<uint64_t>(reader.integer("inflight_bytes_per_user_max"));
+  settings.decode_bytes_max = bytes_or_auto(reader, "decode_bytes_max");
+  settings.decode_bytes_per_pipeline_max = bytes_or_auto(reader, "decode_bytes_per_pipeline_max");
+  settings.decode_bytes_per_user_max = bytes_or_auto(reader, "decode_bytes_per_user_max");
   settings.side_bytes_per_user_max = static_cast<uint64_t>(reader.integer("side_bytes_per_user_max"));
   settings.listings_per_user_max = static_cast<uint32_t>(reader.integer("listings_per_user_max"));
   settings.listing_bytes_max = bytes_or_auto(reader, "listing_bytes_max");

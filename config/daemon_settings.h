@@ -87,6 +87,12 @@ struct DaemonSettings {
   std::optional<uint64_t> inflight_bytes_max;
   std::optional<uint64_t> inflight_bytes_per_pipeline_max;
   uint64_t inflight_bytes_per_user_max = 1ull << 30;
+  // Of memory that decoding and operations take, by the sizes that samples claim; further samples wait. Of the node
+  // (nothing: an eighth of the memory this daemon may use, and no more than batches and the cache leave of it), of each
+  // pipeline and of each uid (nothing: half of the node's).
+  std::optional<uint64_t> decode_bytes_max;
+  std::optional<uint64_t> decode_bytes_per_pipeline_max;
+  std::optional<uint64_t> decode_bytes_per_user_max;
   // Of memory in which operations of pipelines that one uid sent may keep files beside the data set.
   uint64_t side_bytes_per_user_max = 4ull << 30;
   uint32_t listings_per_user_max = 2;  // at the same time; further ones wait

@@ -131,6 +131,11 @@ void add_decode_limits(Facts& facts, const Json& status) {
   const double cpu_ms = number_or_zero(decode, "sample_ms_max"), bytes = number_or_zero(decode, "sample_bytes_max");
   facts.add("one picture", (cpu_ms > 0 ? "at most " + duration_text(cpu_ms / 1000) + " of CPU time" : "any CPU time") +
                                (bytes > 0 ? ", at most " + bytes_text(bytes) + " of memory" : ", any memory"));
+  const Json& memory = table_or_empty(status, "memory");
+  if (!memory.contains("lent_bytes_max")) return;
+  facts.add("decoding", limited(number_or_zero(memory, "lent_bytes"), number_or_zero(memory, "lent_bytes_max")) +
+                            " lent to samples, which waited for it " +
+                            counted(count_or_zero(memory, "lent_waits"), "time"));
 }
 
 void add_cache_limits(Facts& facts, const Json& status) {

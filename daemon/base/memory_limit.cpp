@@ -86,12 +86,9 @@ std::vector<MemoryLimit> memory_limits(const MemoryPaths& paths) {
 }
 
 uint64_t usable_memory_bytes(const MemoryPaths& paths) {
-  uint64_t bytes = machine_bytes().value_or(0);
-  const CgroupFolders folders = cgroup_folders(paths.cgroup_root, paths.self_cgroup, "memory");
-  for (const auto& group : folders.v2) bytes = std::min(bytes, number_in(group / "memory.max").value_or(kNoLimit));
-  for (const auto& group : folders.v1)
-    bytes = std::min(bytes, number_in(group / "memory.limit_in_bytes").value_or(kNoLimit));
-  return bytes;
+  uint64_t bytes = kNoLimit;
+  for (const MemoryLimit& limit : memory_limits(paths)) bytes = std::min(bytes, limit.bytes);
+  return bytes == kNoLimit ? 0 : bytes;
 }
 
 }  // namespace spdld

@@ -29,8 +29,7 @@ struct MemoryLimit {
 // this process has in memory.
 std::vector<MemoryLimit> memory_limits(const MemoryPaths& paths = {});
 
-// The least of the machine's memory and what its cgroups grant, whoever uses it; without memory.high. 0: the kernel
-// does not tell.
+// The least of these limits, whoever uses the memory. 0: the kernel does not tell.
 uint64_t usable_memory_bytes(const MemoryPaths& paths = {});
 
 }  // namespace spdld

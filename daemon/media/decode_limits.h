@@ -8,6 +8,7 @@
 
 namespace spdld::media {
 
+class SampleMemory;
 class WorkGuard;
 
 // Content that goes beyond a limit is bad content.
@@ -20,6 +21,7 @@ struct DecodeLimits {
   uint64_t bytes_max = uint64_t{2} << 30;
   uint64_t (*cpu_ns)() = thread_cpu_ns;  // tests put their own clock here
   WorkGuard* guard = nullptr;            // of the thread that decodes, borrowed; null: nobody asks it to end or to wait
+  SampleMemory* memory = nullptr;        // of the thread that decodes, which counts what is taken; null: nobody counts
   bool only_libjpeg = false;             // every JPEG is libjpeg-turbo's to decode, also where own code gives the same
 };
 

@@ -4,10 +4,12 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "daemon/media/decode_limits.h"
+#include "daemon/media/sample_memory.h"
 #include "daemon/media/work_guard.h"
 #include "daemon/media/work_times.h"
 
@@ -15,7 +17,12 @@ namespace spdld::media {
 
 class Workspace {
  public:
-  explicit Workspace(const DecodeLimits& limits = {}) : limits_(limits), guard_(std::make_unique<WorkGuard>(limits)) {
+  // `own_bytes`: as SampleMemory has it.
+  explicit Workspace(const DecodeLimits& limits = {}, uint64_t own_bytes = SampleMemory::kAll)
+      : memory_(std::make_unique<SampleMemory>(own_bytes)),
+        limits_(limits),
+        guard_(std::make_unique<WorkGuard>(limits)) {
+    limits_.memory = memory_.get();
     limits_.guard = guard_.get();
   }
 
@@ -33,11 +40,22 @@ class Workspace {
   // Bounds the work on that sample.
   WorkGuard& guard() { return *guard_; }
 
+  const DecodeLimits& limits() const { return limits_; }
+  // Counts what the sample takes.
+  SampleMemory& memory() { return *memory_; }
+
   // Gives back every buffer that is larger, so that one huge sample does not stay for ever. After it, no memory that a
   // node gave for the last sample may be used.
   void shrink(size_t bytes_max) {
     for (const auto& kept : kept_)
       if (kept) kept->shrink(bytes_max);
+  }
+  // Gives back all objects, where they may hold more than the thread may keep. Many kinds of content in turn fill one
+  // buffer after the other. Returns whether they are gone.
+  bool end_sample() {
+    if (memory_->kept_bytes() <= memory_->own_bytes()) return false;
+    for (auto& kept : kept_) kept.reset();
+    return true;
   }
 
  private:
@@ -62,6 +80,7 @@ class Workspace {
     return place;
   }
 
+  std::unique_ptr<SampleMemory> memory_;  // stays in its place, and outlives the objects
   DecodeLimits limits_;
   WorkTimer timer_;
   std::unique_ptr<WorkGuard> guard_;            // where decoders know it, also when the workspace moves

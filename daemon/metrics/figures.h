@@ -95,6 +95,7 @@ struct PipelineFigures {
   uint64_t substituted = 0, masked = 0, damaged = 0, unsupported = 0, too_long = 0;
   uint64_t cpu_ns = 0;
   uint64_t in_flight_bytes = 0, in_flight_bytes_max = 0, in_flight_waits = 0;
+  uint64_t lent_bytes = 0, lent_bytes_max = 0, lent_waits = 0;  // memory that samples were lent for decoding
   uint64_t memory_waits = 0, waiting_for_memory = 0, waiting_out_faults = 0;
   double waiting = 0, full = 0;           // of a window: the shares of time that Rates tells
   std::string store = {};                 // the remote store that it reads from; empty: local files
@@ -135,6 +136,7 @@ struct NodeFigures {
   uint64_t pss_bytes = 0, descriptors = 0, descriptors_max = 0;
   uint64_t slot_bytes = 0, spare_slot_bytes = 0;
   uint64_t in_flight_bytes = 0, in_flight_bytes_max = 0, in_flight_waits = 0;
+  uint64_t lent_bytes = 0, lent_bytes_max = 0, lent_waits = 0;  // memory that samples were lent for decoding
   uint64_t memory_shortages = 0;
   uint64_t cache_bytes = 0, cache_bytes_max = 0, cache_disk_bytes = 0, cache_disk_bytes_max = 0;
   uint64_t cache_damaged = 0, cache_evicted = 0;
@@ -249,7 +251,7 @@ template <>
 struct Schema<PipelineFigures> {
   using Part = PipelineFigures;
   static constexpr std::string_view kName = "pipeline";
-  static constexpr std::array<Number<Part>, 15> kNumbers = {{
+  static constexpr std::array<Number<Part>, 18> kNumbers = {{
       {"uid", Kind::kLevel, Unit::kCount, &Part::uid, "The user who opened the pipeline."},
       {"batches", Kind::kCounter, Unit::kCount, &Part::batches, "Batches that were handed to rings."},
       {"samples", Kind::kCounter, Unit::kCount, &Part::samples, "Samples that were handed to rings."},
@@ -262,6 +264,9 @@ struct Schema<PipelineFigures> {
       {"in_flight_bytes", Kind::kLevel, Unit::kBytes, &Part::in_flight_bytes, "Bytes that are read and not decoded."},
       {"in_flight_bytes_max", Kind::kLevel, Unit::kBytes, &Part::in_flight_bytes_max, "The limit of these bytes."},
       {"in_flight_waits", Kind::kCounter, Unit::kCount, &Part::in_flight_waits, "Reads that waited for that room."},
+      {"lent_bytes", Kind::kLevel, Unit::kBytes, &Part::lent_bytes, "Memory lent to samples for decoding."},
+      {"lent_bytes_max", Kind::kLevel, Unit::kBytes, &Part::lent_bytes_max, "The limit of this memory."},
+      {"lent_waits", Kind::kCounter, Unit::kCount, &Part::lent_waits, "Samples that waited for this memory."},
       {"memory_waits", Kind::kCounter, Unit::kCount, &Part::memory_waits, "Samples that waited for memory."},
       {"waiting_for_memory", Kind::kLevel, Unit::kCount, &Part::waiting_for_memory,
        "Samples that wait for memory now."},
@@ -326,7 +331,7 @@ template <>
 struct Schema<NodeFigures> {
   using Part = NodeFigures;
   static constexpr std::string_view kName = "node";
-  static constexpr std::array<Number<Part>, 24> kNumbers = {{
+  static constexpr std::array<Number<Part>, 27> kNumbers = {{
       {"uptime", Kind::kLevel, Unit::kNanoseconds, &Part::uptime_ns, "Time since the daemon started."},
       {"cpu", Kind::kCounter, Unit::kNanoseconds, &Part::cpu_ns, "CPU time of the daemon."},
       {"decode_busy", Kind::kCounter, Unit::kNanoseconds, &Part::decode_busy_ns, "CPU time of all decode threads."},
@@ -342,6 +347,9 @@ struct Schema<NodeFigures> {
       {"in_flight_bytes", Kind::kLevel, Unit::kBytes, &Part::in_flight_bytes, "Bytes that are read and not decoded."},
       {"in_flight_bytes_max", Kind::kLevel, Unit::kBytes, &Part::in_flight_bytes_max, "The limit of these bytes."},
       {"in_flight_waits", Kind::kCounter, Unit::kCount, &Part::in_flight_waits, "Reads that waited for that room."},
+      {"lent_bytes", Kind::kLevel, Unit::kBytes, &Part::lent_bytes, "Memory lent to samples for decoding."},
+      {"lent_bytes_max", Kind::kLevel, Unit::kBytes, &Part::lent_bytes_max, "The limit of this memory."},
+      {"lent_waits", Kind::kCounter, Unit::kCount, &Part::lent_waits, "Samples that waited for this memory."},
       {"memory_shortages", Kind::kCounter, Unit::kCount, &Part::memory_shortages, "Allocations that have failed."},
       {"cache_bytes", Kind::kLevel, Unit::kBytes, &Part::cache_bytes, "Memory of the cache."},
       {"cache_bytes_max", Kind::kLevel, Unit::kBytes, &Part::cache_bytes_max, "The limit of the cache's memory."},

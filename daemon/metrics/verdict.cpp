@@ -87,6 +87,8 @@ class Judge {
       on_fetch();
     else if (pipeline_.in_flight_waits > 0)
       on_bytes_in_flight();
+    else if (pipeline_.lent_waits > 0)
+      on_lent_memory();
     else
       on_uneven();
     return std::move(verdict_);
@@ -340,6 +342,17 @@ class Judge {
                               percent(rates_.decode_use) + " of the time, and " + waits() + ".");
     suggest("Raise inflight_bytes_per_pipeline_max in the daemon's file.",
             rates_.speedup(static_cast<double>(rates_.fetch->lanes_max),
+                           static_cast<double>(rates_.decode->lanes_max) * rates_.own_part));
+  }
+
+  void on_lent_memory() {
+    trust(1, std::max(rates_.decode_use, rates_.fetch_use));
+    say(Limiter::kMemory, "Decoding waits for memory: " + counted(static_cast<double>(pipeline_.lent_waits), "sample") +
+                              " in " + duration(window_.seconds) +
+                              " found the memory for decoding at its limit, decoding is busy " +
+                              percent(rates_.decode_use) + " of the time, and " + waits() + ".");
+    suggest("Raise decode_bytes_per_pipeline_max and decode_bytes_max in the daemon's file.",
+            rates_.speedup(static_cast<double>(rates_.fetch->lanes),
                            static_cast<double>(rates_.decode->lanes_max) * rates_.own_part));
   }
 

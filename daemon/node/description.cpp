@@ -65,11 +65,12 @@ Json caching_document(const Node::View& view, const Sight& sight, const pipeline
           {"fields", fields}};
 }
 
-Json in_flight_document(const ByteBudget& budget) {
+Json budget_document(const ByteBudget& budget) {
   return {{"bytes", budget.bytes()},
           {"bytes_max", budget.bytes_max()},
           {"peak_bytes", budget.bytes_peak()},
-          {"waits", budget.waits()}};
+          {"waits", budget.waits()},
+          {"waiting", budget.waiting()}};
 }
 
 Json tuning_document(const Node::View& view) {
@@ -169,7 +170,8 @@ Json describe_document(const Node::View& view, const Sight& sight, const Pipelin
   out["sources"] = Json::array(), out["buckets"] = Json::array();
   out["bad"] = {{"substituted", 0}, {"masked", 0}, {"damaged", 0}, {"unsupported", 0}, {"too_long", 0}};
   out["memory"] = {{"waits", 0}, {"waiting", 0}};
-  out["in_flight"] = in_flight_document(ByteBudget(view.pipelines.limits().in_flight.pipeline_bytes));
+  out["in_flight"] = budget_document(ByteBudget(view.pipelines.limits().in_flight.pipeline_bytes));
+  out["lent"] = budget_document(ByteBudget(view.pipelines.limits().memory.pipeline_bytes));
   out["listing"] = {{"seconds", 0.0},           {"bytes", 0},        {"classes", 0},
                     {"remarks", Json::array()}, {"remark_count", 0}, {"missing", Json::array()},
                     {"missing_count", 0},       {"kept", 0},         {"read", 0}};
@@ -218,7 +220,8 @@ Json describe_document(const Node::View& view, const Sight& sight, const Pipelin
                 {"unsupported", statistics.unsupported.value()},
                 {"too_long", statistics.too_long.value()}};
   out["memory"] = {{"waits", statistics.memory_waits.value()}, {"waiting", statistics.waiting_for_memory.value()}};
-  out["in_flight"] = in_flight_document(*pipeline.resources().budget);
+  out["in_flight"] = budget_document(*pipeline.resources().budget);
+  out["lent"] = budget_document(*pipeline.resources().memory);
   for (const auto& [key, feed] : feeds_of(view, entry)) out["rings"].push_back(ring_document(sight, key, *feed));
   return out;
 }

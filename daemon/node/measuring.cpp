@@ -156,6 +156,11 @@ PipelineFigures measure(const Node::View& view, const Pipelines::Entry& entry,
     out.in_flight_bytes_max = budget->bytes_max();
     out.in_flight_waits = budget->waits();
   }
+  if (const auto& budget = pipeline.resources().memory) {
+    out.lent_bytes = budget->bytes();
+    out.lent_bytes_max = budget->bytes_max();
+    out.lent_waits = budget->waits();
+  }
   const auto fields = pipeline.plan().fetched();
   out.can_keep_decoded = !fields.empty() && std::all_of(fields.begin(), fields.end(),
                                                         [](const auto& field) { return field.why_unprepared.empty(); });
@@ -208,6 +213,9 @@ NodeFigures measure_node(const Node::View& view) {
   out.in_flight_bytes = view.pipelines.in_flight().bytes();
   out.in_flight_bytes_max = view.pipelines.in_flight().bytes_max();
   out.in_flight_waits = view.pipelines.in_flight().waits();
+  out.lent_bytes = view.pipelines.memory().bytes();
+  out.lent_bytes_max = view.pipelines.memory().bytes_max();
+  out.lent_waits = view.pipelines.memory().waits();
   const cache::Report cache = view.cache.report();
   out.cache_bytes = cache.ram_bytes;
   out.cache_bytes_max = cache.ram_bytes_max;

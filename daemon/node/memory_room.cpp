@@ -19,7 +19,8 @@ MemoryRoom memory_room(std::span<const MemoryLimit> limits, const MemoryClaims& 
   MemoryRoom room{claims.spare_bytes, {}};
   for (const MemoryLimit& limit : limits) {
     const uint64_t cache = std::min(claims.cache_bytes, limit.bytes / kMemoryPartOfCache);
-    const uint64_t for_others = claims.promised_bytes + cache + limit.bytes / kMemoryPartKept;
+    const uint64_t decoding = std::min(claims.decode_bytes, limit.bytes / kMemoryPartOfDecoding);
+    const uint64_t for_others = claims.promised_bytes + cache + decoding + limit.bytes / kMemoryPartKept;
     const uint64_t taken = limit.used_bytes + for_others;
     const uint64_t left = limit.bytes - std::min(limit.bytes, taken);
     if (claims.wanted_bytes <= left) continue;

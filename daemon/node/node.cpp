@@ -72,20 +72,21 @@ unsigned budget(const config::DaemonSettings& settings, const CpuLimit& limit) {
   return settings.cpu_budget ? settings.cpu_budget : limit.cores;
 }
 
-Pipelines::Limits pipeline_limits(const config::DaemonSettings& settings) {
+Pipelines::Limits pipeline_limits(const config::DaemonSettings& settings, const DecodeMemory& decode_memory) {
   const uint64_t usable_bytes = usable_memory_bytes();
   return {.listings_per_user_max = settings.listings_per_user_max,
           .listing_s_max = settings.listing_s_max,
           .listing = listing_max(settings, usable_bytes),
-          .in_flight = in_flight_max(settings, usable_bytes)};
+          .in_flight = in_flight_max(settings, usable_bytes),
+          .memory = lent_max(settings, usable_bytes, decode_memory)};
 }
 
-std::vector<pipeline::DecodeContext> make_contexts(unsigned threads, const config::DaemonSettings& settings) {
+std::vector<pipeline::DecodeContext> make_contexts(const DecodeMemory& memory, const config::DaemonSettings& settings) {
   const media::DecodeLimits limits{.cpu_ms_max = settings.sample_ms_max,
                                    .bytes_max = settings.sample_bytes_max,
                                    .only_libjpeg = settings.jpeg_by_libjpeg};
   std::vector<pipeline::DecodeContext> contexts;
-  for (unsigned i = 0; i < threads; ++i) contexts.emplace_back(limits);
+  for (unsigned i = 0; i < memory.threads; ++i) contexts.emplace_back(limits, memory.bytes_per_thread);
   return contexts;
 }
 
@@ -101,7 +102,8 @@ Node::Node(Options options)
       router_(std::make_unique<source::FetchRouter>(*fetcher_)),
       cache_(std::make_unique<cache::Cache>(cache_settings(options_.settings))),
       pool_(budget(options_.settings, cpu_limit_)),
-      contexts_(make_contexts(pool_.runners(), options_.settings)),
+      decode_memory_(decode_memory(options_.settings, usable_memory_bytes(), pool_.runners())),
+      contexts_(make_contexts(decode_memory_, options_.settings)),
       tuning_(options_.settings, pool_, *fetcher_, monotonic_ns()),
       measuring_(std::make_unique<Measuring>()),
       host_memory_(options_.settings.spare_slot_bytes_max),
@@ -114,7 +116,7 @@ Node::Node(Options options)
                   .cache = *cache_,
                   .fetch_max = options_.settings.fetch_concurrency,
                   .listings = listings_folder(options_.settings)},
-                 stores_, pipeline_limits(options_.settings)),
+                 stores_, pipeline_limits(options_.settings, decode_memory_)),
       seating_({.loop = loop_,
                 .settings = options_.settings,
                 .host_memory = host_memory_,
@@ -125,6 +127,11 @@ Node::Node(Options options)
                     [this] {
                       const cache::Report cached = cache_->report();
                       return cached.ram_bytes_max - std::min(cached.ram_bytes, cached.ram_bytes_max);
+                    },
+                .decoding_to_come =
+                    [this] {
+                      const ByteBudget& lent = pipelines_.memory();
+                      return lent.bytes_max() - std::min(lent.bytes(), lent.bytes_max());
                     }},
                {.on_use = [this](const pipeline::Pipeline& pipeline,
                                  bool in_use) { pipelines_.set_in_use(pipeline, in_use); },
@@ -143,6 +150,7 @@ Node::Node(Options options)
       drain_limit_(loop_),
       last_errors_(options_.is_private ? state_folder(options_.settings) : std::filesystem::path()),
       monitoring_(loop_, options_.settings, std::move(passed_.http)) {
+  memory_reserve::keep_freed(decode_memory_.bytes_per_thread);
   pipelines_.set_weights(options_.settings.cpu_weights);
   if (options_.is_private) server_->admit_only(geteuid());
 }
@@ -287,7 +295,7 @@ void Node::take_settings(const config::DaemonSettings& read) {
   tuning_.set_settings(settings);
   pipelines_.set_weights(settings.cpu_weights);
   stores_.set_settings(settings.data_stores);
-  pipelines_.set_limits(pipeline_limits(settings));
+  pipelines_.set_limits(pipeline_limits(settings, decode_memory_));
   server_->set_limits(user_limits(settings));
   log::set_level(settings.log_level);
   std::string waiting;
@@ -317,7 +325,8 @@ Node::View Node::view() const {
           tuning_,
           seating_.ring_use(),
           measuring_->history(),
-          measuring_->pss_bytes()};
+          measuring_->pss_bytes(),
+          decode_memory_};
 }
 
 // A private daemon begins to serve the page when its user asks for the page.

@@ -79,6 +79,7 @@ class Node final : public control::Service {
     std::map<uid_t, RingUse> ring_use;
     const metrics::History& history;  // the figures of the last minute
     uint64_t pss_bytes;               // as it was some seconds ago
+    const DecodeMemory& decode_memory;
   };
   View view() const;
 
@@ -115,6 +116,7 @@ class Node final : public control::Service {
   std::unique_ptr<source::FetchRouter> router_;  // to both
   std::unique_ptr<cache::Cache> cache_;
   FairPool pool_;
+  const DecodeMemory decode_memory_;  // as when the daemon started
   std::vector<pipeline::DecodeContext> contexts_;
   Tuning tuning_;
   const std::unique_ptr<Measuring> measuring_;

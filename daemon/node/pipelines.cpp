@@ -56,6 +56,7 @@ Pipelines::Pipelines(EventLoop& loop, const pipeline::Resources& resources, stor
       stores_(stores),
       limits_(limits),
       in_flight_(std::make_shared<ByteBudget>(limits.in_flight.node_bytes)),
+      memory_(std::make_shared<ByteBudget>(limits.memory.node_bytes)),
       listing_memory_(std::make_shared<MemoryAccount>(limits.listing.node_bytes, "limits.listing_bytes_max")),
       listing_(kListingThreads, limits.listings_per_user_max, is_owner) {}
 
@@ -153,9 +154,11 @@ void Pipelines::list(Entry& entry) {
   const uint64_t owner = !entry.named_as.empty() ? std::hash<std::string>()(entry.key) | kOfNoUser : entry.uid;
   const auto in_flight = std::make_shared<ByteBudget>(limits_.in_flight.pipeline_bytes,
                                                       is_sent(entry) ? user(entry.uid).in_flight : in_flight_);
+  const auto memory =
+      std::make_shared<ByteBudget>(limits_.memory.pipeline_bytes, is_sent(entry) ? user(entry.uid).memory : memory_);
   entry.work = std::make_shared<ListingWork>(is_sent(entry) ? user(entry.uid).listing_memory : listing_memory_);
-  listing_.add(entry.uid, [this, what = ToList{entry.key, entry.spec, entry.places, owner, in_flight, entry.pipeline,
-                                               entry.work}](const std::stop_token& stop) {
+  ToList to_list{entry.key, entry.spec, entry.places, owner, in_flight, memory, entry.pipeline, entry.work};
+  listing_.add(entry.uid, [this, what = std::move(to_list)](const std::stop_token& stop) {
     const std::stop_callback with_daemon(stop, [&what] { what.work->stop(); });
     loop_.post([this, key = what.key, outcome = list_now(what)] { on_listed(key, outcome); });
   });
@@ -224,6 +227,7 @@ std::unique_ptr<pipeline::Pipeline> Pipelines::list_anew(const ToList& what, con
   pipeline::Resources resources = resources_;
   resources.fetch_owner = what.owner;
   resources.budget = what.in_flight;
+  resources.memory = what.memory;
   resources.fetch_max = std::max(resources.fetch_max, listing->store_concurrency());
   return std::make_unique<pipeline::Pipeline>(what.spec, std::move(listing), seconds, resources, stop);
 }
@@ -245,7 +249,9 @@ void Pipelines::on_listed(const std::string& key, const Outcome& outcome) {
     entries_.erase(at);
   } else if (entry.pipeline != *outcome) {
     entry.pipeline = *outcome;
-    entry.pipeline->resources().budget->set_bytes_max(limits_.in_flight.pipeline_bytes);  // may have changed meanwhile
+    // These may have changed meanwhile.
+    entry.pipeline->resources().budget->set_bytes_max(limits_.in_flight.pipeline_bytes);
+    entry.pipeline->resources().memory->set_bytes_max(limits_.memory.pipeline_bytes);
     if (is_sent(entry)) entry.pipeline->lane().join(user(entry.uid).group);
     weigh();
     entry.cpu_share = {};
@@ -348,6 +354,7 @@ Pipelines::User& Pipelines::user(uid_t uid) {
     user.in_flight = std::make_shared<ByteBudget>(limits_.in_flight.user_bytes, in_flight_);
     user.listing_memory = std::make_shared<MemoryAccount>(limits_.listing.user_bytes,
                                                           "limits.listing_bytes_per_user_max", listing_memory_);
+    user.memory = std::make_shared<ByteBudget>(limits_.memory.user_bytes, memory_);
   }
   return user;
 }
@@ -356,18 +363,28 @@ void Pipelines::set_limits(const Limits& limits) {
   limits_ = limits;
   listing_.set_per_user_max(limits.listings_per_user_max);
   in_flight_->set_bytes_max(limits.in_flight.node_bytes);
+  memory_->set_bytes_max(limits.memory.node_bytes);
   listing_memory_->set_bytes_max(limits.listing.node_bytes);
   for (const auto& [uid, user] : users_) {
     user.in_flight->set_bytes_max(limits.in_flight.user_bytes);
+    user.memory->set_bytes_max(limits.memory.user_bytes);
     user.listing_memory->set_bytes_max(limits.listing.user_bytes);
   }
-  for (const auto& [key, entry] : entries_)
-    if (entry->pipeline) entry->pipeline->resources().budget->set_bytes_max(limits.in_flight.pipeline_bytes);
+  for (const auto& [key, entry] : entries_) {
+    if (!entry->pipeline) continue;
+    entry->pipeline->resources().budget->set_bytes_max(limits.in_flight.pipeline_bytes);
+    entry->pipeline->resources().memory->set_bytes_max(limits.memory.pipeline_bytes);
+  }
 }
 
 const ByteBudget* Pipelines::in_flight(uid_t uid) const {
   const auto user = users_.find(uid);
   return user != users_.end() ? user->second.in_flight.get() : nullptr;
+}
+
+const ByteBudget* Pipelines::memory(uid_t uid) const {
+  const auto user = users_.find(uid);
+  return user != users_.end() ? user->second.memory.get() : nullptr;
 }
 
 double Pipelines::user_weight_of(const Entry& entry) const {

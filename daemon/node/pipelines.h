@@ -60,6 +60,7 @@ class Pipelines {
     uint32_t listing_s_max = 0;
     ListingMax listing = {.node_bytes = UINT64_MAX, .user_bytes = UINT64_MAX};  // of memory
     InFlightMax in_flight;  // of samples; the user's binds what users sent, all of a user's together
+    LentMax memory;         // for decoding samples; likewise
   };
 
   struct Entry {
@@ -110,6 +111,9 @@ class Pipelines {
   // user sent is open, and for root and the daemon's user.
   const ByteBudget& in_flight() const { return *in_flight_; }
   const ByteBudget* in_flight(uid_t uid) const;
+  // The same of the memory that is lent for decoding.
+  const ByteBudget& memory() const { return *memory_; }
+  const ByteBudget* memory(uid_t uid) const;
   // All pipelines that one user sent have one weight together, the greatest of theirs; 0: this pipeline's weight is its
   // own.
   double user_weight_of(const Entry& entry) const;
@@ -134,13 +138,14 @@ class Pipelines {
     source::Places places;
     uint64_t owner = 0;                        // whose turn its reads take
     std::shared_ptr<ByteBudget> in_flight;     // of this pipeline
+    std::shared_ptr<ByteBudget> memory;        // likewise
     std::shared_ptr<pipeline::Pipeline> held;  // the open pipeline, whose listing may still hold
     std::shared_ptr<ListingWork> work;
   };
   // Shared by all pipelines that one user sent.
   struct User {
     std::shared_ptr<FairPool::Group> group;
-    std::shared_ptr<ByteBudget> in_flight;
+    std::shared_ptr<ByteBudget> in_flight, memory;
     std::shared_ptr<MemoryAccount> listing_memory;
   };
   // The listed pipeline with its cache shelves open, or why there is none.
@@ -166,7 +171,7 @@ class Pipelines {
   uint64_t last_number_ = 0;
   std::map<std::string, double> weights_;  // the operator's, by name
   Limits limits_;
-  const std::shared_ptr<ByteBudget> in_flight_;  // of the node, as the following
+  const std::shared_ptr<ByteBudget> in_flight_, memory_;  // of the node, as the following
   const std::shared_ptr<MemoryAccount> listing_memory_;
   std::map<uid_t, User> users_;  // who sent pipelines that are open or being listed
   ListingQueue listing_;         // last: its threads use the rest

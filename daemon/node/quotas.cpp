@@ -125,6 +125,7 @@ void Seating::make_room(uid_t uid, uint64_t bytes) {
       memory_room(lent_.memory_limits(), {.wanted_bytes = bytes,
                                           .promised_bytes = promised_bytes(),
                                           .cache_bytes = lent_.cache_to_come ? lent_.cache_to_come() : 0,
+                                          .decode_bytes = lent_.decoding_to_come ? lent_.decoding_to_come() : 0,
                                           .spare_bytes = lent_.host_memory.spare_bytes()});
   if (!room.refusal.empty()) throw SetupError(Trouble::kLimit, room.refusal);
   lent_.host_memory.keep_at_most(room.spare_bytes_max);

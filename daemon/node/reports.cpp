@@ -9,8 +9,8 @@
 #include "config/document.h"
 #include "daemon/base/memory_reserve.h"
 #include "daemon/base/utc_time.h"
-#include "daemon/node/access.h"
 #include "daemon/metrics/document.h"
+#include "daemon/node/access.h"
 #include "daemon/node/description.h"
 #include "daemon/node/measuring.h"
 #include "daemon/node/metrics_document.h"
@@ -144,6 +144,10 @@ Json limits_document(const Node::View& view) {
           {"inflight_bytes_max", view.pipelines.in_flight().bytes_max()},
           {"inflight_bytes_per_pipeline_max", view.pipelines.limits().in_flight.pipeline_bytes},
           {"inflight_bytes_per_user_max", settings.inflight_bytes_per_user_max},
+          {"decode_bytes_max", view.decode_memory.bytes_max},
+          {"decode_bytes_per_thread", view.decode_memory.bytes_per_thread},
+          {"decode_bytes_per_pipeline_max", view.pipelines.limits().memory.pipeline_bytes},
+          {"decode_bytes_per_user_max", view.pipelines.limits().memory.user_bytes},
           {"side_bytes_per_user_max", settings.side_bytes_per_user_max},
           {"listings_per_user_max", settings.listings_per_user_max},
           {"listing_bytes_max", view.pipelines.limits().listing.node_bytes},
@@ -161,6 +165,7 @@ Json users_document(const Node::View& view, const control::Client& client) {
     if (!entry.is_null()) return entry;
     const ByteBudget* in_flight = view.pipelines.in_flight(uid);
     const MemoryAccount* listing = view.pipelines.listing_memory(uid);
+    const ByteBudget* lent = view.pipelines.memory(uid);
     entry = {{"uid", uid},
              {"limited", !is_owner(uid)},
              {"sessions", 0},
@@ -171,6 +176,8 @@ Json users_document(const Node::View& view, const control::Client& client) {
              {"inflight_bytes", in_flight ? in_flight->bytes() : 0},
              {"inflight_waits", in_flight ? in_flight->waits() : 0},
              {"listing_bytes", listing ? listing->bytes() : 0},
+             {"lent_bytes", lent ? lent->bytes() : 0},
+             {"lent_waits", lent ? lent->waits() : 0},
              {"queries", 0},
              {"waits", 0},
              {"refused", 0},
@@ -221,6 +228,10 @@ Json status_document(const Node::View& view, const control::Client& client) {
                    {"inflight_peak_bytes", view.pipelines.in_flight().bytes_peak()},
                    {"inflight_waits", view.pipelines.in_flight().waits()},
                    {"listing_bytes", view.pipelines.listing_memory().bytes()},
+                   {"lent_bytes", view.pipelines.memory().bytes()},
+                   {"lent_bytes_max", view.pipelines.memory().bytes_max()},
+                   {"lent_peak_bytes", view.pipelines.memory().bytes_peak()},
+                   {"lent_waits", view.pipelines.memory().waits()},
                    {"waits", memory_waits(view)},
                    {"shortages", memory_reserve::shortages()},
                    {"huge_pages", memory::huge_pages()}};

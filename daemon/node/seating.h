@@ -65,10 +65,10 @@ class Seating final {
     // As memory::Gpus::make_slots().
     std::function<void(const memory::DeviceRing&, memory::Gpus::Done)> make_device_slots;
     Fillers fillers = {};
-    // The limits of memory that hold for the daemon, and how many bytes its cache may still grow by. Without them, the
-    // settings alone bound the slots.
+    // The limits of memory that hold for the daemon, and how many bytes its cache may still grow by and may still be
+    // lent to samples. Without them, the settings alone bound the slots.
     std::function<std::vector<MemoryLimit>()> memory_limits = {};
-    std::function<uint64_t()> cache_to_come = {};
+    std::function<uint64_t()> cache_to_come = {}, decoding_to_come = {};
   };
   struct Events {
     // Feeds of the pipeline have come or gone: whether it has any, or has slots made for one.

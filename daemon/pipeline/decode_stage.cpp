@@ -12,7 +12,8 @@
 namespace spdld::pipeline {
 namespace {
 
-constexpr size_t kKeptPixelBytesMax = 16u << 20;  // larger buffers of a thread are given back after use
+// Larger buffers of a thread are given back after use, also within what the thread may keep.
+constexpr uint64_t kKeptPixelBytesMax = 32u << 20;
 
 // A sample's work, for its guard: samples of others may have the thread where they wait.
 class Owner final : public media::WorkOwner {
@@ -42,15 +43,34 @@ bool is_upgraded(const Passage& passage) {
                      [](const FieldBytes& field) { return field.is_upgrade; });
 }
 
+// Bounds the memory that the thread keeps of a sample for the next one.
+void tidy(DecodeContext& context) {
+  context.shrink(std::min(kKeptPixelBytesMax, context.workspace.memory().own_bytes()));
+  context.end_sample();
+}
+
 }  // namespace
 
+// Nobody waits for anything else while he holds this memory, so that samples never wait for one another in a circle.
 Outcome DecodeStage::start(Passage& passage, Caller& caller) {
   if (!caller.may_work()) return Outcome::kWantsTurn;
+  const Outcome outcome = work(passage, caller);
+  if (outcome != Outcome::kUnderWay) passage.room.give_back();
+  return outcome;
+}
+
+Outcome DecodeStage::work(Passage& passage, Caller& caller) {
   if (!uses_.caching.settle(passage, passage.found, passage.held)) return Outcome::kAgain;
   const uint64_t start_ns = caller.now_ns(), recorded_ns = trace::begin(uses_.subject);
   uint64_t parked_ns = 0;
   Status status = decode(passage, caller.thread(), parked_ns);
   caller.set_now(monotonic_ns());
+  const media::SampleMemory& memory = uses_.contexts[caller.thread()].workspace.memory();
+  if (memory.lacks_room()) {
+    passage.walker->on_wait(passage);
+    passage.room.wait(memory.lent_bytes());
+    return Outcome::kUnderWay;
+  }
   const uint64_t took_ns = caller.now_ns() - start_ns - parked_ns;
   statistics_.duration_ns.record(took_ns);
   if (passage.spare && is_upgraded(passage)) passage.spare->spend(took_ns);
@@ -82,12 +102,13 @@ Status DecodeStage::decode(Passage& passage, unsigned thread, uint64_t& parked_n
   DecodeContext& context = uses_.contexts[thread];
   const Owner owner(passage, uses_.pool, thread, context.workspace.guard(), parked_ns);
   const Draws draws{uses_.seed, passage.pass, passage.sample};
+  context.workspace.memory().begin(passage.room.lender(), passage.room.held_bytes());
   Status status = uses_.plan.run({*passage.listing, passage.sample, passage.held}, draws, context,
                                  {*passage.layout, passage.slot, passage.index, passage.contents});
-  context.shrink(kKeptPixelBytesMax);
+  tidy(context);
   return status;
 } catch (const media::WorkEnded& ended) {
-  uses_.contexts[thread].shrink(kKeptPixelBytesMax);
+  tidy(uses_.contexts[thread]);
   return ended.error();
 } catch (const std::bad_alloc&) {
   uses_.contexts[thread].shrink(0);

@@ -19,17 +19,24 @@ class DecodeStage final : public Stage {
     std::vector<DecodeContext>& contexts;  // one for each of the pool's runners
     FairPool& pool;
     const FairPool::Lane& lane;
+    ByteBudget* memory;  // null: no bound
     uint64_t seed;
     uint64_t subject;  // of recordings
   };
   explicit DecodeStage(const Uses& uses) : uses_(uses) {}
 
   std::string_view name() const override { return "decode"; }
+  // A sample that lacks memory leaves the pool, and comes back once it is lent the memory.
   Outcome start(Passage& passage, Caller& caller) override;
+  void let_go(Passage& passage, Keep) const override { passage.room.give_back(); }
+  void drop_unwanted() const override {
+    if (uses_.memory != nullptr) uses_.memory->drop_unwanted();
+  }
   uint64_t busy_ns() const override { return uses_.lane.busy_ns().value(); }
   unsigned concurrency() const override { return uses_.pool.concurrency(); }
 
  private:
+  Outcome work(Passage& passage, Caller& caller);
   Status decode(Passage& passage, unsigned thread, uint64_t& parked_ns) const;
 
   const Uses uses_;

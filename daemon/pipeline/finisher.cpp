@@ -17,6 +17,8 @@ class OfPipeline final : public Finisher {
     if (!spec.batch.ops.empty()) mixer_.emplace(spec, layout);
   }
 
+  uint64_t bytes_of(const batch::Batch& batch) const override { return mixer_ ? mixer_->bytes_of(batch) : 0; }
+
   Status finish(const batch::Batch& batch, uint8_t* memory) override {
     if (mixer_) {
       const memory_reserve::Spared spared;

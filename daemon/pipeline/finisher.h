@@ -15,6 +15,8 @@ class Pipeline;
 class Finisher {
  public:
   virtual ~Finisher() = default;
+  // The memory that finish() takes beside the slot, at most.
+  virtual uint64_t bytes_of(const batch::Batch& /*batch*/) const { return 0; }
   // `memory`: the batch's slot, where its samples have been written. Sets the contents of the slot. On pool threads,
   // for several batches at once, without the stream's lock; of a batch without samples under that lock. kMemory, or
   // std::bad_alloc: nothing of the batch is changed, and it is called again later; other errors end the stream.

@@ -97,32 +97,45 @@ Mixer::Mixer(const config::PipelineSpec& spec, const batch::Layout& layout)
   if (!spec.batch.partner.empty()) partner_ = index_of(layout, spec.batch.partner);
 }
 
-// All memory that the batch needs, so that there is no lack of memory later.
-Mixer::Work Mixer::work_for(const batch::Batch& batch) const {
-  Work work;
-  uint64_t bytes = 0, list_bytes = 0, rows = 0;
+Mixer::Sizes Mixer::sizes_for(const batch::Batch& batch) const {
+  Sizes sizes;
+  uint64_t bytes = 0;
   for (const size_t tensor : tensors_) {
     bytes = std::max(bytes, layout_.tensors()[tensor].sample_bytes);
-    if (varying_[tensor]) list_bytes = std::max(list_bytes, layout_.tensors()[tensor].sample_bytes);
+    if (varying_[tensor]) sizes.made = std::max(sizes.made, layout_.tensors()[tensor].sample_bytes);
   }
-  uint64_t pixels = 0, canvas = 0;
   for (const Applied& applied : applied_) {
-    canvas = std::max(canvas, applied.operation->canvas_bytes());
+    sizes.canvas = std::max<uint64_t>(sizes.canvas, applied.operation->canvas_bytes());
     // A choice may note every row of a list before it keeps some of them.
-    rows = std::max(rows, applied.rows_max + (applied.boxes ? layout_.length_max(*applied.boxes) : 0));
-    pixels = std::max(pixels, applied.pixels);
+    sizes.rows =
+        std::max(sizes.rows, applied.rows_max + (applied.boxes ? layout_.length_max(*applied.boxes) : uint64_t{0}));
+    sizes.shade = std::max(sizes.shade, applied.pixels);
   }
-  const uint64_t members = std::min(group_, batch.slice.count);
-  work.scratch.resize(std::min<uint64_t>(partners_max_ * apart_, members) * bytes);
-  work.made.resize(list_bytes);
-  work.group.reserve(members);
-  work.rows.reserve(members);
-  work.taken.reserve(members * rows);
+  sizes.members = std::min(group_, batch.slice.count);
+  sizes.scratch = std::min<uint64_t>(partners_max_ * apart_, sizes.members) * bytes;
+  return sizes;
+}
+
+uint64_t Mixer::bytes_of(const batch::Batch& batch) const {
+  const Sizes sizes = sizes_for(batch);
+  return sizes.scratch + sizes.made + sizes.shade + sizes.canvas +
+         sizes.members * (sizeof(Member) + 2 * sizeof(mixing::ListRows) + sizes.rows * sizeof(mixing::TakenRow));
+}
+
+// All memory that the batch needs, so that there is no lack of memory later.
+Mixer::Work Mixer::work_for(const batch::Batch& batch) const {
+  const Sizes sizes = sizes_for(batch);
+  Work work;
+  work.scratch.resize(sizes.scratch);
+  work.made.resize(sizes.made);
+  work.group.reserve(sizes.members);
+  work.rows.reserve(sizes.members);
+  work.taken.reserve(sizes.members * sizes.rows);
   work.of_sample.reserve(partners_max_ + 1);
-  work.masks.reserve(members);
+  work.masks.reserve(sizes.members);
   work.masks_of_sample.reserve(partners_max_ + 1);
-  work.shade.resize(pixels);
-  work.canvas.resize(canvas);
+  work.shade.resize(sizes.shade);
+  work.canvas.resize(sizes.canvas);
   work.partners.reserve(partners_max_);
   work.is_masked.resize(batch.slice.count);
   return work;

@@ -33,6 +33,8 @@ class Mixer {
   // Precondition: config/load.h has accepted the spec, and the layout has its tensors.
   Mixer(const config::PipelineSpec& spec, const batch::Layout& layout);
 
+  // The memory that run() takes for such a batch, at most.
+  uint64_t bytes_of(const batch::Batch& batch) const;
   // In place, and writes the tensors `lam` and `partner`. Throws std::bad_alloc before anything is changed.
   void run(const batch::Batch& batch, uint8_t* memory) const;
 
@@ -76,6 +78,12 @@ class Mixer {
     std::vector<const uint8_t*> partners;
   };
 
+  // Of a Work.
+  struct Sizes {
+    uint64_t members = 0, rows = 0;  // of a group, and of a sample's lists
+    uint64_t scratch = 0, made = 0, shade = 0, canvas = 0;
+  };
+  Sizes sizes_for(const batch::Batch& batch) const;
   Work work_for(const batch::Batch& batch) const;
   uint64_t number_of(const batch::Batch& batch, uint64_t index, uint8_t* memory) const;
   void draw_group(const batch::Batch& batch, uint8_t* memory, Work& work) const;

@@ -62,8 +62,8 @@ Pipeline::Pipeline(config::PipelineSpec spec, std::unique_ptr<source::Listing> l
 Stages Pipeline::make_stages() {
   Stages stages;
   stages.push_back(std::make_unique<FetchStage>(caching_, resources_.fetcher, *listing_, subject_));
-  stages.push_back(std::make_unique<DecodeStage>(
-      DecodeStage::Uses{plan_, caching_, resources_.contexts, resources_.pool, lane_, spec_.seed, subject_}));
+  stages.push_back(std::make_unique<DecodeStage>(DecodeStage::Uses{
+      plan_, caching_, resources_.contexts, resources_.pool, lane_, resources_.memory.get(), spec_.seed, subject_}));
   return stages;
 }
 

@@ -44,6 +44,7 @@ struct Resources {
   uint32_t fetch_max = 0;                   // the most reads at once
   uint64_t fetch_owner = 0;                 // whose turn the reads take (FetchRequest::owner)
   std::shared_ptr<ByteBudget> budget = {};  // of the pipeline, for its samples in flight; none: no bound
+  std::shared_ptr<ByteBudget> memory = {};  // of the pipeline, for what decoding takes; none: no bound
   std::filesystem::path listings = {};      // where listings outlive the daemon; empty: nowhere
   Patience patience = {};
 };

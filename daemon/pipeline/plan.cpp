@@ -35,6 +35,9 @@ uint64_t bytes_of_shape(config::DType dtype, std::span<const int64_t> shape) {
   return bytes;
 }
 
+// The most that a reader of JSON takes for a byte of text: its numbers and texts, and a copy.
+constexpr uint64_t kJsonBytesPerByte = 16;
+
 template <typename T>
 void store(uint8_t* at, T value) {
   std::memcpy(at, &value, sizeof value);
@@ -310,7 +313,9 @@ Status Plan::announce(const Sample& sample, const Draws& draws, DecodeContext& c
 Status Plan::read_json(const Sample& sample, DecodeContext& context) const {
   context.json.resize(json_.size());
   for (size_t i = 0; i < json_.size(); i++) {
-    const Status read = context.json[i].read(sample.fields[json_[i]].bytes);
+    const std::span<const uint8_t> text = sample.fields[json_[i]].bytes;
+    if (!context.json_memory->add(text.size() * kJsonBytesPerByte)) return media::no_room();
+    const Status read = context.json[i].read(text);
     if (read) continue;
     const auto& name = sample.listing.fields()[fetched_[json_[i]].field].name;
     return Error{read.error().trouble, "field '" + name + "': " + read.error().message};

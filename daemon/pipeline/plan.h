@@ -27,12 +27,21 @@ namespace spdld::pipeline {
 
 // The objects that one decode thread keeps from sample to sample.
 struct DecodeContext {
-  explicit DecodeContext(const media::DecodeLimits& limits = {}) : workspace(limits) {}
+  explicit DecodeContext(const media::DecodeLimits& limits = {}, uint64_t own_bytes = media::SampleMemory::kAll)
+      : workspace(limits, own_bytes) {}
   // Gives back larger buffers.
   void shrink(size_t bytes_max) { workspace.shrink(bytes_max); }
 
+  // The sample is done: what is kept for the next one has a bound.
+  void end_sample() {
+    if (!workspace.end_sample()) return;
+    json.clear();
+    json_memory = std::make_unique<media::MemoryPart>(&workspace.memory());
+  }
+
   media::Workspace workspace;
-  std::vector<text::JsonReader> json;     // by field that holds JSON
+  std::vector<text::JsonReader> json;  // by field that holds JSON
+  std::unique_ptr<media::MemoryPart> json_memory = std::make_unique<media::MemoryPart>(&workspace.memory());
   std::string name;                       // of the sample, where an output uses it
   std::vector<media::TensorOut> tensors;  // of the output that is run
   uint32_t untimed = 0;                   // samples since the last one whose operations were timed
@@ -129,7 +138,7 @@ class Plan {
   Status read_json(const Sample& sample, DecodeContext& context) const;
 
   source::BoundedSideFiles side_files_;
-  const bool has_rows_;           // samples are parts of records
+  const bool has_rows_;  // samples are parts of records
   std::vector<FieldUse> fetched_;
   std::vector<batch::TensorPlace> tensors_;
   std::vector<Output> outputs_;

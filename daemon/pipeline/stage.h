@@ -6,6 +6,7 @@
 // hand are worked on one after the other.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string_view>
@@ -14,6 +15,7 @@
 #include "daemon/base/statistics.h"
 #include "daemon/batch/contents.h"
 #include "daemon/batch/layout.h"
+#include "daemon/media/sample_memory.h"
 #include "daemon/pipeline/caching.h"
 #include "daemon/pipeline/spare_time.h"
 #include "daemon/source/fetcher.h"
@@ -68,6 +70,26 @@ struct Passage : source::FetchRequest {
    protected:
     ~Walker() = default;
   };
+
+  // The memory that it is lent for the work of a pool thread.
+  struct Room final : ByteBudget::Holder, media::SampleMemory::Lender {
+    explicit Room(Passage& its_passage) : passage(its_passage) {}
+    bool lend(uint64_t bytes) override { return budget->hold(*this, bytes); }
+    void on_room() override { passage.walker->on_outcome(passage, Outcome::kWantsTurn); }
+    bool is_wanted() const override {
+      return passage.is_unwanted == nullptr || !passage.is_unwanted->load(std::memory_order_relaxed);
+    }
+    // Gives back what it has, and waits for so much. The passage is somebody else's before this returns.
+    void wait(uint64_t bytes) { budget->wait(*this, bytes); }
+    void give_back() {
+      if (held_bytes() > 0) budget->give_back(*this);
+    }
+    Lender* lender() { return budget == nullptr ? nullptr : this; }
+
+    Passage& passage;
+    ByteBudget* budget = nullptr;  // of the pipeline; none: no bound
+  };
+  Room room{*this};
 
   Walker* walker = nullptr;
   const batch::Layout* layout = nullptr;

@@ -41,6 +41,7 @@ Stream::Stream(std::shared_ptr<Pipeline> pipeline, const sampler::Sharding& shar
     task->listing = &pipeline_->listing();
     task->owner = pipeline_->resources().fetch_owner;
     task->budget = pipeline_->resources().budget.get();
+    task->room.budget = pipeline_->resources().memory.get();
     task->is_unwanted = &is_over_;
     for (const FieldUse& use : pipeline_->plan().fetched()) task->fields.push_back({.field = use.field});
     if (const size_t sources = pipeline_->mix().sources().size(); sources > 1) task->of_source.assign(sources, 0);

@@ -108,6 +108,7 @@ class Stream final : public SeekableFiller, private Passage::Walker, private Ord
   bool on_bad_content(Task& task, const Caller& caller);
   bool wait_out(Task& task, const Caller& caller);
 
+  bool has_room_to_finish(Task& task, unsigned thread) const;
   Status run_finisher(OpenBatch& open);
   bool waits_to_finish(Task& task, const Error& error);
   void begin_run(Task& task, uint64_t now_ns);

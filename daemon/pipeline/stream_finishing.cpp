@@ -11,9 +11,12 @@ namespace spdld::pipeline {
 bool Stream::finish_batch(Task& task, const Caller& caller) {
   OpenBatch& open = *task.open;
   if (!open.is_abandoned()) {
+    if (!has_room_to_finish(task, caller.thread())) return false;
     const Status made = run_finisher(open);
+    task.room.give_back();
     if (!made && waits_to_finish(task, made.error())) return false;
   }
+  task.room.give_back();  // also of a batch that was abandoned while it waited
   task.is_finishing = false;
   {
     const std::lock_guard lock(mutex_);
@@ -23,6 +26,15 @@ bool Stream::finish_batch(Task& task, const Caller& caller) {
   }
   begin_run(task, caller.now_ns());
   return true;
+}
+
+// Memory is lent to a batch as to a sample. False: the task waits for it, and comes back.
+bool Stream::has_room_to_finish(Task& task, unsigned thread) const {
+  const uint64_t own_bytes = pipeline_->resources().contexts[thread].workspace.memory().own_bytes();
+  const uint64_t bytes = finisher_->bytes_of(task.open->batch);
+  if (bytes <= own_bytes || task.room.budget == nullptr || task.room.lend(bytes - own_bytes)) return true;
+  task.room.wait(bytes - own_bytes);
+  return false;
 }
 
 // A batch of no sample: its finisher has as little to do as it is rare.

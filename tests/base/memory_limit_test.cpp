@@ -127,6 +127,8 @@ TEST_CASE("the memory that may be used is the least that any cgroup above grants
   CHECK(usable() == 40'000'000);
   write_file(files.paths.cgroup_root / "memory.max", "30000000\n");
   CHECK(usable() == 30'000'000);
+  write_file(files.paths.cgroup_root / "a/b/memory.high", "20000000\n");  // above, the kernel slows the daemon down
+  CHECK(usable() == 20'000'000);
 }
 
 TEST_CASE("the limits of memory of cgroup version 1 hold as well") {

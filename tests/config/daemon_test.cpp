@@ -30,6 +30,9 @@ TEST_CASE("an empty daemon file gives the defaults", "[config]") {
   CHECK_FALSE(settings.inflight_bytes_max.has_value());
   CHECK_FALSE(settings.inflight_bytes_per_pipeline_max.has_value());
   CHECK(settings.inflight_bytes_per_user_max == 1ull << 30);
+  CHECK_FALSE(settings.decode_bytes_max.has_value());
+  CHECK_FALSE(settings.decode_bytes_per_pipeline_max.has_value());
+  CHECK_FALSE(settings.decode_bytes_per_user_max.has_value());
   CHECK(settings.side_bytes_per_user_max == 4ull << 30);
   CHECK(settings.listings_per_user_max == 2);
   CHECK(settings.listing_bytes_max == std::nullopt);
@@ -81,6 +84,9 @@ slots_per_user_max = 40
 inflight_bytes_max = "5 MiB"
 inflight_bytes_per_pipeline_max = "4 MiB"
 inflight_bytes_per_user_max = "3 MiB"
+decode_bytes_max = "96 MiB"
+decode_bytes_per_pipeline_max = "7 MiB"
+decode_bytes_per_user_max = "8 MiB"
 side_bytes_per_user_max = "5 MiB"
 listings_per_user_max = 1
 listing_bytes_max = "3 GiB"
@@ -143,6 +149,9 @@ level = "debug"
   CHECK(settings.inflight_bytes_max == 5ull << 20);
   CHECK(settings.inflight_bytes_per_pipeline_max == 4ull << 20);
   CHECK(settings.inflight_bytes_per_user_max == 3ull << 20);
+  CHECK(settings.decode_bytes_max == 96ull << 20);
+  CHECK(settings.decode_bytes_per_pipeline_max == 7ull << 20);
+  CHECK(settings.decode_bytes_per_user_max == 8ull << 20);
   CHECK(settings.side_bytes_per_user_max == 5ull << 20);
   CHECK(settings.listings_per_user_max == 1);
   CHECK(settings.listing_bytes_max == 3ull << 30);
@@ -291,6 +300,7 @@ TEST_CASE("one error in a daemon file is found at its key and line", "[config]")
       {"[limits]\npipelines_per_user_max = 0", {2, "limits.pipelines_per_user_max", "from 1"}},
       {"[limits]\nsessions_max = \"many\"", {2, "limits.sessions_max", "an integer"}},
       {"[limits]\nsessions_max = 8.0", {2, "limits.sessions_max", "an integer from 1 to 65536, not 8.0: write 8"}},
+      {"[limits]\ndecode_bytes_max = \"20 MiB\"", {2, "limits.decode_bytes_max", "67108864"}},
       {"[limits]\nsample_bytes_max = 1000", {2, "limits.sample_bytes_max", "at least 1 MiB, or 0"}},
       {"[limits]\nsample_ms_max = -1", {2, "limits.sample_ms_max", "from 0"}},
       {"[limits]\nsession_max = 2", {2, "limits.session_max", "did you mean \"sessions_max\"?"}},

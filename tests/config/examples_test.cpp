@@ -158,6 +158,9 @@ TEST_CASE("the example of the daemon's file names every key, with its default", 
   CHECK(loaded.value->sessions_max == defaults.sessions_max);
   CHECK(loaded.value->inflight_bytes_max == defaults.inflight_bytes_max);
   CHECK(loaded.value->inflight_bytes_per_pipeline_max == defaults.inflight_bytes_per_pipeline_max);
+  CHECK(loaded.value->decode_bytes_max == defaults.decode_bytes_max);
+  CHECK(loaded.value->decode_bytes_per_pipeline_max == defaults.decode_bytes_per_pipeline_max);
+  CHECK(loaded.value->decode_bytes_per_user_max == defaults.decode_bytes_per_user_max);
   CHECK(loaded.value->sample_ms_max == defaults.sample_ms_max);
   CHECK(loaded.value->sample_bytes_max == defaults.sample_bytes_max);
   CHECK(loaded.value->jpeg_by_libjpeg == defaults.jpeg_by_libjpeg);

@@ -129,12 +129,17 @@ class Installed(unittest.TestCase):
 
         held = default("limits", "slot_bytes_max") + default("limits", "spare_slot_bytes_max")
         self.assertIn('ram_bytes_max = "auto"       # "auto": a quarter of the memory', example)
+        self.assertIn('inflight_bytes_max = "auto"               # of all pipelines; "auto": a sixteenth of the memory', example)
+        self.assertIn('decode_bytes_max = "auto"               # of all pipelines; "auto": an eighth of the memory', example)
+        self.assertIn('listing_bytes_max = "auto"         # memory of all listings; "auto": an eighth of the usable memory', example)
         for name, staged in (("spdld.service", 0), ("spdld-gpu.conf", 8 * default("gpu", "staging_bytes_max"))):
             limits = self.settings(name)
             high, most = (gib(limits[key][0]) for key in ("MemoryHigh", "MemoryMax"))
             self.assertLess(high, most)
-            rest = high - held - staged - most // 4
-            self.assertGreaterEqual(rest, 2, "GiB for decoding, listings and the kernel's copies of files")
+            # A quarter for the cache, a sixteenth for samples in flight, an eighth each for decoding and for listings, and a sixteenth
+            # for all else.
+            shares = high / 4 + high / 16 + high / 8 + high / 8
+            self.assertLessEqual(held + staged + shares, high - high / 16, name)
         threads = greatest("decode") + greatest("fetch")
         self.assertGreater(int(self.settings("spdld.service")["TasksMax"][0]), threads + 256)
 

@@ -170,6 +170,26 @@ TEST_CASE("a bound of bytes in flight that is too low is named") {
   check_forecast(forecast(verdict, "inflight_bytes_per_pipeline_max"), run, slow);
 }
 
+TEST_CASE("memory for decoding that is used up is named") {
+  // As a bound of bytes in flight holds the stages back; but samples wait for the memory that is lent.
+  SimulatedRun run = simulate({.fetch_lanes = 64,
+                               .fetch_lanes_max = 64,
+                               .slots = 16,
+                               .fetch_ms = 20,
+                               .decode_ms = 0.5,
+                               .trainer_ms = 10,
+                               .sample_bytes = 1e6,
+                               .in_flight_bytes_max = 8e6,
+                               .is_remote = true});
+  auto& pipeline = run.window.figures.pipelines.front();
+  pipeline.lent_waits = pipeline.in_flight_waits;
+  pipeline.in_flight_waits = 0;
+  const Verdict verdict = verdict_on(run);
+  CHECK(verdict.limiter == Limiter::kMemory);
+  CHECK_THAT(verdict.sentence, Catch::Contains("Decoding waits for memory"));
+  CHECK(forecast(verdict, "decode_bytes_per_pipeline_max") > 1);
+}
+
 TEST_CASE("copies to a GPU that take all of the time are named") {
   const SimulatedRun run = simulate({.decode_ms = 0.2, .trainer_ms = 5, .copy_ms = 20});
   CHECK(verdict_on(run).limiter == Limiter::kCopy);

@@ -50,6 +50,13 @@ TEST_CASE("a cache that may grow beyond a quarter of a limit does not keep all r
   CHECK_FALSE(room({limit(1600, 0)}, {.wanted_bytes = 1101 * kMiB, .cache_bytes = 50'000 * kMiB}).refusal.empty());
 }
 
+TEST_CASE("memory that samples may be lent is kept, up to an eighth of a limit") {
+  CHECK(room({limit(1600, 0)}, {.wanted_bytes = 1400 * kMiB, .decode_bytes = 100 * kMiB}).refusal.empty());
+  CHECK_FALSE(room({limit(1600, 0)}, {.wanted_bytes = 1401 * kMiB, .decode_bytes = 100 * kMiB}).refusal.empty());
+  CHECK(room({limit(1600, 0)}, {.wanted_bytes = 1300 * kMiB, .decode_bytes = 50'000 * kMiB}).refusal.empty());
+  CHECK_FALSE(room({limit(1600, 0)}, {.wanted_bytes = 1301 * kMiB, .decode_bytes = 50'000 * kMiB}).refusal.empty());
+}
+
 TEST_CASE("spare memory goes before a ring is refused, and no more of it than is needed") {
   const MemoryClaims claims{.wanted_bytes = 1000 * kMiB, .spare_bytes = 300 * kMiB};
   CHECK(room({limit(1600, 400)}, claims).spare_bytes_max == 300 * kMiB);

@@ -107,6 +107,10 @@ class FakeFetcher final : public source::Fetcher {
     answer(request);
     return request.ok;
   }
+  // Every sample's text, in the place of its number.
+  void set_content(std::vector<uint8_t> content) {
+    change([&] { content_ = std::move(content); });
+  }
   void set_down(bool down) {
     change([&] { down_ = down; });
   }
@@ -181,6 +185,10 @@ class FakeFetcher final : public source::Fetcher {
       request.error = {Trouble::kUnsupported, "a picture of another format"};
       return;
     }
+    if (!content_.empty()) {
+      for (auto& bytes : request.bytes) std::copy(content_.begin(), content_.end(), bytes.resize(content_.size()));
+      return;
+    }
     const std::string text = bad_.contains(request.sample) ? "rubbish" : std::to_string(10 * request.sample);
     for (auto& bytes : request.bytes) std::copy(text.begin(), text.end(), bytes.resize(text.size()));
   }
@@ -193,6 +201,7 @@ class FakeFetcher final : public source::Fetcher {
   std::atomic<uint64_t> at_hand_unless_{UINT64_MAX};
   size_t outstanding_ = 0, outstanding_peak_ = 0;
   uint64_t bytes_of_each_ = 0;
+  std::vector<uint8_t> content_;
   bool down_ = false, stopping_ = false;
   std::function<void(const source::FetchRequest&)> witness_;
   std::vector<std::thread> threads_;

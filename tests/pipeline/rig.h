@@ -31,7 +31,11 @@ struct Given {
   size_t slots = 3;
   uint64_t short_of_memory_at = UINT64_MAX;  // twice
   pipeline::Patience patience = {};
-  std::shared_ptr<ByteBudget> budget = {};       // of its samples in flight; none: no bound
+  std::shared_ptr<ByteBudget> budget = {};         // of its samples in flight; none: no bound
+  std::shared_ptr<ByteBudget> memory = {};         // for decoding its samples; none: no bound
+  uint64_t own_bytes = media::SampleMemory::kAll;  // of such memory, of each thread
+  media::DecodeLimits limits = {};
+  std::vector<uint8_t> content = {};             // of every sample's text; empty: the number
   std::vector<uint64_t> mixed = {};              // several sources of so many samples, in the place of `samples`
   std::vector<double> weights = {};              // of theirs; or none
   std::vector<config::OutputSpec> outputs = {};  // in the place of "value" and "label"; one is called "value"
@@ -94,13 +98,14 @@ class Rig final : public pipeline::FillObserver {
   explicit Rig(const Given& given)
       : fetcher(given.threads),
         pool_(given.threads),
-        contexts_(pool_.runners()),
+        contexts_(contexts_of(given, pool_.runners())),
         pipeline(std::make_shared<pipeline::Pipeline>(make_spec(given), make_listing(given), 0.0,
                                                       pipeline::Resources{.pool = pool_,
                                                                           .fetcher = fetcher,
                                                                           .contexts = contexts_,
                                                                           .cache = cache_,
                                                                           .budget = given.budget,
+                                                                          .memory = given.memory,
                                                                           .patience = given.patience})),
         sharding_(pipeline->samples(), pipeline->spec().batch, 0, 1),
         layout_(with(pipeline->plan().tensors(), given.further), sharding_.batch_size(), 1 << 20),
@@ -109,6 +114,7 @@ class Rig final : public pipeline::FillObserver {
             given.finisher ? given.finisher() : pipeline::make_finisher(*pipeline, layout_))) {
     for (uint32_t i = 0; i < given.slots; i++)
       slots.push_back({i, std::make_unique<memory::HostSlot>(layout_.slot_bytes(), memory::Access::kWritable)});
+    if (!given.content.empty()) fetcher.set_content(given.content);
   }
   ~Rig() {
     stream->stop();
@@ -171,6 +177,11 @@ class Rig final : public pipeline::FillObserver {
   bool quiet = false;
 
  private:
+  static std::vector<pipeline::DecodeContext> contexts_of(const Given& given, unsigned runners) {
+    std::vector<pipeline::DecodeContext> contexts;
+    for (unsigned i = 0; i < runners; i++) contexts.emplace_back(given.limits, given.own_bytes);
+    return contexts;
+  }
   static std::vector<batch::TensorPlace> with(std::vector<batch::TensorPlace> tensors,
                                               const std::vector<batch::TensorPlace>& further) {
     tensors.insert(tensors.end(), further.begin(), further.end());

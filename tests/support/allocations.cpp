@@ -17,12 +17,16 @@
 
 namespace {
 std::atomic<long> counted{0};
-}
+std::atomic<long long> allocated{0}, peak{0};
+}  // namespace
 
 namespace spdld::test {
 
 bool counts_allocations() { return SPDLD_COUNTS_ALLOCATIONS; }
 long allocations() { return counted; }
+long long allocated_bytes() { return allocated; }
+long long allocated_peak_bytes() { return peak; }
+void restart_peak() { peak = allocated.load(); }
 
 }  // namespace spdld::test
 
@@ -34,20 +38,50 @@ void* __libc_malloc(size_t size);
 void* __libc_calloc(size_t count, size_t size);
 void* __libc_realloc(void* memory, size_t size);
 void* __libc_memalign(size_t alignment, size_t size);
+void __libc_free(void* memory);
+size_t malloc_usable_size(void* memory);
+}
 
-__attribute__((visibility("default"))) void* malloc(size_t size) { return ++counted, __libc_malloc(size); }
+namespace {
+
+void add_bytes(long long bytes) {
+  const long long now = allocated.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  long long most = peak.load(std::memory_order_relaxed);
+  while (now > most && !peak.compare_exchange_weak(most, now, std::memory_order_relaxed)) {
+  }
+}
+
+void* noted(void* memory) {
+  ++counted;
+  if (memory != nullptr) add_bytes(static_cast<long long>(malloc_usable_size(memory)));
+  return memory;
+}
+
+}  // namespace
+
+extern "C" {
+__attribute__((visibility("default"))) void* malloc(size_t size) { return noted(__libc_malloc(size)); }
 __attribute__((visibility("default"))) void* calloc(size_t count, size_t size) {
-  return ++counted, __libc_calloc(count, size);
+  return noted(__libc_calloc(count, size));
 }
 __attribute__((visibility("default"))) void* realloc(void* memory, size_t size) {
-  return ++counted, __libc_realloc(memory, size);
+  const auto before = static_cast<long long>(memory == nullptr ? 0 : malloc_usable_size(memory));
+  void* const moved = __libc_realloc(memory, size);
+  if (moved != nullptr || size == 0) add_bytes(-before);
+  return noted(moved);
+}
+__attribute__((visibility("default"))) void free(void* memory) {
+  if (memory != nullptr) add_bytes(-static_cast<long long>(malloc_usable_size(memory)));
+  __libc_free(memory);
 }
 __attribute__((visibility("default"))) void* aligned_alloc(size_t alignment, size_t size) {
-  return ++counted, __libc_memalign(alignment, size);
+  return noted(__libc_memalign(alignment, size));
+}
+__attribute__((visibility("default"))) void* memalign(size_t alignment, size_t size) {
+  return noted(__libc_memalign(alignment, size));
 }
 __attribute__((visibility("default"))) int posix_memalign(void** memory, size_t alignment, size_t size) {
-  ++counted;
-  *memory = __libc_memalign(alignment, size);
+  *memory = noted(__libc_memalign(alignment, size));
   return *memory == nullptr ? ENOMEM : 0;
 }
 }

@@ -28,11 +28,15 @@ const Resampler& AudioThread::resampler(uint64_t from, uint64_t to) {
   return *resamplers_.front();
 }
 
-Status AudioThread::check_size(int channels, uint64_t count) const {
+Status AudioThread::check_size(int channels, uint64_t count) {
   constexpr uint64_t kSamplesMax = uint64_t{1} << 32;
   const uint64_t most =
       limits.bytes_max == 0 ? kSamplesMax : limits.bytes_max / sizeof(float) / static_cast<uint64_t>(channels);
-  if (count <= std::min(most, kSamplesMax)) return Done{};
+  constexpr uint64_t kForms = 3;  // the sound, what becomes of it, and a filter's or a transform's values
+  if (count <= std::min(most, kSamplesMax)) {
+    const uint64_t bytes = kForms * count * static_cast<uint64_t>(channels) * sizeof(float);
+    return memory_.grow_to(ByteBuffer::room_for(bytes)) ? Status(Done{}) : media::no_room();
+  }
   return Error{Trouble::kContent, "its " + std::to_string(count) + " samples of " + std::to_string(channels) +
                                       " channels take more memory than a sample may: take a segment of it"};
 }

@@ -19,7 +19,7 @@ using media::Sound;
 class AudioThread {
  public:
   explicit AudioThread(const media::DecodeLimits& its_limits)
-      : limits(its_limits), decoder(its_limits), shared(its_limits) {}
+      : limits(its_limits), decoder(its_limits), shared(its_limits), memory_(its_limits.memory) {}
 
   const media::DecodeLimits limits;
   ffmpeg::AudioDecoder decoder;
@@ -32,13 +32,15 @@ class AudioThread {
 
   // The filter for these rates, of the last few that were asked for. Valid until the next call.
   const Resampler& resampler(uint64_t from, uint64_t to);
-  // kContent: so many floats are more than the limits allow.
-  Status check_size(int channels, uint64_t count) const;
+  // Asks for the memory of so many floats, of the sound and of its next form. kContent: they are more than the limits
+  // allow.
+  Status check_size(int channels, uint64_t count);
   void shrink(size_t bytes_max);
 
  private:
   std::unique_ptr<Sound> sound_ = std::make_unique<Sound>(), spare_ = std::make_unique<Sound>();
   std::vector<std::unique_ptr<Resampler>> resamplers_;  // the last used first
+  media::MemoryPart memory_;
 };
 
 // Fills spare() from sound(), each channel with the outputs from `first` on; sound() begins with the input `in_first`.

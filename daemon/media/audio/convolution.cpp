@@ -58,10 +58,24 @@ struct Convolution::Transform {
 Convolution::Convolution() = default;
 Convolution::~Convolution() = default;
 
+namespace {
+
+size_t transform_size(size_t samples, size_t response, size_t shift) {
+  const size_t longest = std::min(response, samples + shift);  // further values meet silence alone
+  return std::max(kTransformMin, std::bit_ceil(2 * longest));
+}
+
+}  // namespace
+
+uint64_t Convolution::bytes_of(size_t samples, size_t response, size_t shift) {
+  constexpr uint64_t kFactors = 4;  // of the transform's own, for each of its values
+  return transform_size(samples, response, shift) * (2 * 2 * kPairs + 2 + kFactors) * sizeof(float);
+}
+
 void Convolution::run(std::span<const float> samples, std::span<const float> response, size_t shift,
                       std::span<float> to, media::WorkGuard* guard) {
   const size_t longest = std::min(response.size(), samples.size() + shift);  // further values meet silence alone
-  const size_t size = std::max(kTransformMin, std::bit_ceil(2 * longest));
+  const size_t size = transform_size(samples.size(), response.size(), shift);
   if (!transform_ || transform_->size != size) transform_ = std::make_unique<Transform>(size);
   Transform& with = *transform_;
   const size_t history = longest - 1, step = size - history, row = 2 * kPairs;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 
@@ -24,6 +25,8 @@ class Convolution {
   // that. `guard` is told of each part of the work; null: nobody is.
   void run(std::span<const float> samples, std::span<const float> response, size_t shift, std::span<float> to,
            media::WorkGuard* guard = nullptr);
+  // The memory that run() takes.
+  static uint64_t bytes_of(size_t samples, size_t response, size_t shift);
   // Gives back memory above so many bytes.
   void shrink(size_t bytes_max);
 

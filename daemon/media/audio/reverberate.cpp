@@ -12,9 +12,10 @@ namespace {
 
 // The convolution that a decode thread keeps.
 struct KeptConvolution {
-  explicit KeptConvolution(const media::DecodeLimits&) {}
+  explicit KeptConvolution(const media::DecodeLimits& limits) : memory(limits.memory) {}
   void shrink(size_t bytes_max) { convolution.shrink(bytes_max); }
   Convolution convolution;
+  media::MemoryPart memory;
 };
 
 class Reverberate final : public media::Node {
@@ -49,7 +50,10 @@ class Reverberate final : public media::Node {
     if (draw.uniform(0, 1) >= probability_ || sound.count() == 0) return Done{};
     const size_t number = draw.below(responses_.count());
     auto& thread = run.workspace.of<AudioThread>();
-    Convolution& convolution = run.workspace.of<KeptConvolution>().convolution;
+    auto& [convolution, memory] = run.workspace.of<KeptConvolution>();
+    const uint64_t bytes = Convolution::bytes_of(sound.count(), responses_.at(number).size(), peaks_[number]);
+    if (!memory.grow_to(bytes)) return media::no_room();
+    if (const Status fits = thread.check_size(sound.channels(), sound.count()); !fits) return fits;
     Sound& made = thread.spare();
     made.resize(sound.channels(), sound.count());
     made.rate_hz = sound.rate_hz;

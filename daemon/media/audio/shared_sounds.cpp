@@ -77,6 +77,8 @@ Status SharedSounds::fill(SharedSound::Piece& piece, const ffmpeg::AudioIndex& i
   if (spare_.empty()) spare_.push_back(std::make_unique<media::Sound>());
   media::Sound& sound = *spare_.back();
   const uint64_t count = piece.end - piece.first;
+  const uint64_t bytes = count * static_cast<uint64_t>(index.channels) * sizeof(float);
+  if (!memory_.add(ByteBuffer::room_for(bytes))) return media::no_room();
   sound.resize(index.channels, count);
   const Status decoded = decode(index, file, {piece.first, count}, decoder, sound);
   if (!decoded) return decoded;

@@ -55,7 +55,7 @@ class SharedSound {
 
 class SharedSounds {
  public:
-  explicit SharedSounds(const media::DecodeLimits& limits) : limits_(limits) {}
+  explicit SharedSounds(const media::DecodeLimits& limits) : limits_(limits), memory_(limits.memory) {}
 
   // The sound of a field of this sample, whose index is kept, or made by the first call. `index_id`: of the node.
   // kContent: the field holds none. kUnread: field.wanted says what is to be read.
@@ -74,6 +74,7 @@ class SharedSounds {
               ffmpeg::AudioDecoder& decoder);
 
   const media::DecodeLimits limits_;
+  media::MemoryPart memory_;
   uint64_t sample_ = 0;
   std::map<size_t, SharedSound> sounds_;              // of the sample, by the field's number
   std::vector<std::unique_ptr<media::Sound>> spare_;  // their memory is used again

@@ -33,7 +33,9 @@ std::string video_code() {
 }
 
 VideoDecoder::VideoDecoder(const media::DecodeLimits& limits)
-    : limits_(limits), frames_(std::make_unique<FramePool>()), decoders_(std::make_unique<DecoderPool>()) {}
+    : limits_(limits),
+      frames_(std::make_unique<FramePool>(limits.memory)),
+      decoders_(std::make_unique<DecoderPool>()) {}
 VideoDecoder::~VideoDecoder() = default;
 
 void VideoDecoder::shrink(size_t bytes_max) {
@@ -91,12 +93,14 @@ class VideoDecoder::Run {
 
   // A new decoder for each stretch, so that a frame does not depend on the stretches before its own.
   Status open() {
+    bool has_room = true;
     const auto prepare = [&](AVCodecContext& context) {
       context.has_b_frames = index_.reordered;
       context.max_pixels = pixels_max(index_.picture);
-      decoder_.frames_->serve(context);
+      has_room = decoder_.frames_->serve(context, index_.picture);
     };
     const Result<OpenedDecoder*> opened = decoder_.decoders_->decoder_for(*index_.parameters, "video", prepare);
+    if (!has_room) return media::no_room();
     if (!opened) return opened.error();
     opened_ = *opened;
     return Done{};

@@ -11,7 +11,8 @@ bool Arena::grow(size_t bytes) noexcept {
   ran_short_ = true;
   if (block_count_ == blocks_.size()) return false;
   const size_t before = block_count_ == 0 ? kFirstBlock / 2 : blocks_[block_count_ - 1].size;
-  const size_t size = (std::max(bytes, before * 2) + kAlignment - 1) & ~(kAlignment - 1);
+  const size_t more = block_count_ < kSlowBlocks ? std::min(before * 2, kSlowMax) : before * 2;
+  const size_t size = (std::max(bytes, more) + kAlignment - 1) & ~(kAlignment - 1);
   auto* memory = static_cast<uint8_t*>(std::aligned_alloc(kAlignment, size));
   if (memory == nullptr) return false;
   blocks_[block_count_++] = {std::unique_ptr<uint8_t, Free>(memory), size};

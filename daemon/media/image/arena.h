@@ -38,8 +38,10 @@ class Arena {
   bool grow(size_t bytes) noexcept;
 
   static constexpr size_t kFirstBlock = 64 << 10;
+  // Small pieces behind a large one take no block of its size. Many large ones take blocks that double all the same.
+  static constexpr size_t kSlowBlocks = 16, kSlowMax = size_t{1} << 20;
   size_t bytes_max_, bytes_kept_max_;
-  std::array<Block, 32> blocks_;  // each at least twice the one before
+  std::array<Block, 32> blocks_;
   size_t block_count_ = 0;
   size_t used_in_last_ = 0, taken_ = 0;
   bool ran_short_ = false;

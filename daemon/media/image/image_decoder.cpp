@@ -5,6 +5,7 @@
 #include "daemon/media/image/sniff.h"
 #include "daemon/media/image/srgb_transforms.h"
 #include "daemon/media/image/stored_codec.h"
+#include "daemon/media/sample_memory.h"
 
 namespace spdld::image {
 namespace {
@@ -55,7 +56,7 @@ Error no_srgb_pages() {
 // Hands each picture to the decoder of its format.
 class AnyDecoder final : public ImageDecoder {
  public:
-  explicit AnyDecoder(const media::DecodeLimits& limits) {
+  explicit AnyDecoder(const media::DecodeLimits& limits) : memory_(limits.memory) {
     for (size_t i = 0; i < kFormats.size(); ++i) decoders_[i] = kFormats[i].make(limits);
   }
 
@@ -92,12 +93,14 @@ class AnyDecoder final : public ImageDecoder {
   Result<ColourProfile> profile() override { return opened_ == nullptr ? ColourProfile() : opened_->profile(); }
   Status decode(const Box& box, PixelRows& rows) override {
     if (opened_ == nullptr) return nothing_is_open();
+    if (!take_memory(box)) return media::no_room();
     return is_converted_ ? decode_srgb(box, rows) : opened_->decode(box, rows);
   }
   uint64_t frames() const override { return opened_ == nullptr ? 1 : opened_->frames(); }
   Status decode_frames(std::span<const int> wanted, const Box& box, PixelRows& rows, const FrameSink& sink) override {
     if (opened_ == nullptr) return nothing_is_open();
     if (!is_converted_) return opened_->decode_frames(wanted, box, rows, sink);
+    if (!take_memory(box)) return media::no_room();
     const Status decoded = opened_->decode_frames(wanted, box, read_for(rows), [&](const PixelRows&) {
       convert(rows);
       return sink(rows);
@@ -130,6 +133,12 @@ class AnyDecoder final : public ImageDecoder {
 
   Result<Size> open_srgb(std::span<const uint8_t> bytes, bool exif, bool strict, Pixels pixels);
   Status decode_srgb(const Box& box, PixelRows& rows);
+  // Where a picture is converted to grey, its rows in colours lie beside.
+  bool take_memory(const Box& box) {
+    if (!is_converted_ || wanted_.colours != Colours::kGrey) return true;
+    const uint64_t pixels = static_cast<uint64_t>(box.width) * static_cast<uint64_t>(box.height);
+    return memory_.add(ByteBuffer::room_for(pixels * static_cast<uint64_t>(wanted_.format().pixel_bytes())));
+  }
   // The rows to decode into, whose pixels convert() turns into these rows.
   PixelRows& read_for(PixelRows& rows) { return wanted_.colours == Colours::kGrey ? read_ : rows; }
   void convert(PixelRows& rows) {
@@ -139,6 +148,7 @@ class AnyDecoder final : public ImageDecoder {
 
   std::array<std::unique_ptr<ImageDecoder>, kFormats.size()> decoders_;
   ImageDecoder* opened_ = nullptr;
+  media::MemoryPart memory_;
   std::unique_ptr<SrgbTransforms> transforms_ = make_srgb_transforms();
   bool is_converted_ = false;  // the opened picture, by its profile
   Pixels wanted_;              // of such a picture

@@ -68,6 +68,7 @@ class ImageProgram {
 
   const GeometrySteps& steps() const { return steps_; }
   const TensorFormat& format() const { return format_; }
+  const PixelFormat& decoded() const { return decoded_; }
   // Of a picture, or of each piece; the second one where batches have sizes of their own.
   size_t tensor_bytes() const { return bytes_of(format_); }
   size_t tensor_bytes(const Geometry& geometry) const { return bytes_of(format_of(geometry)); }

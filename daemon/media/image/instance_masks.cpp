@@ -17,7 +17,7 @@ using text::ShapeList;
 
 // The objects that a decode thread keeps for the shapes of objects.
 struct ShapeWork {
-  explicit ShapeWork(const media::DecodeLimits&) {}
+  explicit ShapeWork(const media::DecodeLimits& limits) : memory(limits.memory) {}
   void shrink(size_t bytes_max) {
     mask.shrink(bytes_max);
     shapes.shrink(bytes_max);
@@ -28,7 +28,8 @@ struct ShapeWork {
   std::vector<uint32_t> all;    // places of shapes
   std::vector<double> corners;  // of a polygon
   ObjectMask mask;
-  NearestMap map;  // from the tensor to the picture
+  media::MemoryPart memory;  // of the mask and the texts
+  NearestMap map;            // from the tensor to the picture
 };
 
 class InstanceMasks final : public media::Node {
@@ -59,6 +60,8 @@ class InstanceMasks final : public media::Node {
     const Result<uint64_t> taken = out.take(kept->size());
     if (!taken) return taken.error();
     if (*taken == 0) return Done{};
+    const auto pixels = static_cast<uint64_t>(view->picture.width) * static_cast<uint64_t>(view->picture.height);
+    if (!work.memory.add(ByteBuffer::room_for(pixels))) return media::no_room();
     nearest(*view, work.map);
     work.mask.open(view->picture);
     const size_t bytes = static_cast<size_t>(size_.width) * static_cast<size_t>(size_.height);
@@ -76,6 +79,8 @@ class InstanceMasks final : public media::Node {
 
   Status read(const media::Value& value, ShapeWork& work) const {
     if (reads_json_) return value.json->reader.read_shapes(value.json->steps, work.shapes);
+    constexpr uint64_t kBytesPerByte = 16;  // of the reader, for a text
+    if (!work.memory.add(value.bytes.size() * kBytesPerByte)) return media::no_room();
     if (const Status read = work.reader.read(value.bytes); !read) return read;
     return work.reader.read_shapes({}, work.shapes);
   }

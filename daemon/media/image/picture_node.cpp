@@ -86,7 +86,8 @@ Status PictureNode::run(media::Value&, const media::Run& run) const {
 
 Status PictureNode::resolve(const Size& picture, const media::Run& run, PictureWork& work) const {
   work.picture = picture;
-  return ProgramNode::resolve(picture, run, work.geometry);
+  const Status resolved = ProgramNode::resolve(picture, run, work.geometry);
+  return resolved ? take_scratch(run, work.geometry, work.scratch_memory) : resolved;
 }
 
 Status PictureNode::render_planes(std::span<const uint8_t> bytes, const media::Run& run, PictureWork& work) const {
@@ -145,6 +146,9 @@ Status PictureNode::decode(Decoding& decoding, media::Field& field, PictureWork&
     const auto prepare = field.form == config::CacheForm::kIndexed  ? IndexedForm::prepare
                          : field.form == config::CacheForm::kPacked ? PackedForm::prepare
                                                                     : PlanesForm::prepare;
+    // A form that is kept is made beside the planes, where its keeper has no memory for it yet.
+    const uint64_t bytes = PlanesLayout(*shape).bytes + (field.keeper ? 2 * field.bytes.size() : 0);
+    if (!work.planes_memory.add(ByteBuffer::room_for(bytes))) return media::no_room();
     const auto planes = prepare(*shape, field, *work.decoder, decoding);
     if (!planes) return planes.error();
     decoding.planes = *planes;

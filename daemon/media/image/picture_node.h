@@ -20,7 +20,8 @@ namespace spdld::image {
 
 // The objects that a decode thread keeps for pictures.
 struct PictureWork {
-  explicit PictureWork(const media::DecodeLimits& limits) : decoder(make_image_decoder(limits)) {}
+  explicit PictureWork(const media::DecodeLimits& limits)
+      : decoder(make_image_decoder(limits)), planes_memory(limits.memory), scratch_memory(limits.memory) {}
   void shrink(size_t bytes_max);
 
   std::unique_ptr<ImageDecoder> decoder;
@@ -31,6 +32,7 @@ struct PictureWork {
   Size picture;                     // the size of the picture that `geometry` belongs to
   Geometry geometry;
   Scratch scratch;
+  media::MemoryPart planes_memory, scratch_memory;
 };
 
 class PictureNode final : public ProgramNode {

@@ -7,6 +7,7 @@
 
 #include "daemon/media/image/jpeg_round_trip.h"
 #include "daemon/media/image/picture_limits.h"
+#include "daemon/media/image/scratch_bytes.h"
 #include "daemon/media/image/view.h"
 
 namespace spdld::image {
@@ -45,6 +46,13 @@ Status ProgramNode::resolve(const Size& picture, const media::Run& run, Geometry
   geometry.shape = run.shape;
   program_.resolve(picture, run.draws, geometry);
   return check(geometry);
+}
+
+Status ProgramNode::take_scratch(const media::Run& run, const Geometry& geometry, media::MemoryPart& scratch) const {
+  const uint64_t bytes = scratch_bytes(geometry, program_.decoded(), run.view.has_value());
+  const uint64_t bytes_max = run.workspace.limits().bytes_max;
+  if (bytes_max != 0 && bytes > bytes_max) return Error{Trouble::kContent, kScratchTooLarge};
+  return scratch.grow_to(bytes) ? Status(Done{}) : media::no_room();
 }
 
 void ProgramNode::tell(const Size& picture, const media::Run& run, const Geometry& geometry) const {

@@ -34,6 +34,8 @@ class ProgramNode : public media::Node {
  protected:
   // Finds out what is done with a picture of this size, into `geometry`, whose memory is reused.
   Status resolve(const Size& picture, const media::Run& run, Geometry& geometry) const;
+  // Before rendering: asks for the memory that it takes. kContent: this is more than a sample may take.
+  Status take_scratch(const media::Run& run, const Geometry& geometry, media::MemoryPart& scratch) const;
   // Behind rendering: what followers of the view and further tensors get of the geometry.
   void tell(const Size& picture, const media::Run& run, const Geometry& geometry) const;
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "daemon/media/image/orient.h"
+#include "daemon/media/sample_memory.h"
 
 namespace spdld::image {
 namespace {
@@ -18,7 +19,7 @@ Error other_size(const std::string& name, int page, const Size& size, const Size
 class StoredDecoder final : public ImageDecoder {
  public:
   StoredDecoder(std::unique_ptr<StoredCodec> codec, const media::DecodeLimits& limits)
-      : codec_(std::move(codec)), limits_(limits), watch_(limits) {}
+      : codec_(std::move(codec)), limits_(limits), watch_(limits), memory_(limits.memory) {}
 
   Result<Size> open(std::span<const uint8_t> bytes, bool exif, bool strict, const Pixels& pixels) override;
   Status decode(const Box& box, PixelRows& rows) override;
@@ -32,6 +33,11 @@ class StoredDecoder final : public ImageDecoder {
  private:
   // The bytes of the whole picture, with its copies, and of the library. kPixelsMax keeps the sum far below 2^64.
   uint64_t bytes_needed() const;
+  // The same with the room that buffers take beyond their content.
+  uint64_t room_needed() const {
+    const uint64_t unlikely = outline_.likely_bytes == 0 ? 0 : outline_.library_bytes - outline_.likely_bytes;
+    return ByteBuffer::room_for(bytes_needed() - unlikely);
+  }
   // Takes the outline of the picture, or of a page; gives the size of the upright picture.
   Result<Size> take(const StoredOutline& outline);
   Status check_limits(const Box& box) const;
@@ -50,6 +56,7 @@ class StoredDecoder final : public ImageDecoder {
   std::unique_ptr<StoredCodec> codec_;
   media::DecodeLimits limits_;
   CpuWatch watch_;
+  media::MemoryPart memory_;
   StoredOutline outline_;
   Size stored_;
   Pixels pixels_;
@@ -115,6 +122,7 @@ void StoredDecoder::finish(const Box& box, PixelRows& rows) {
 // Of a page, or of a file's only picture.
 Status StoredDecoder::decode_page(const Box& box, PixelRows& rows) {
   if (const Status allowed = check_limits(box); !allowed) return allowed;
+  if (!memory_.grow_to(room_needed())) return media::no_room();
   const Status decoded = codec_->decode(stored_box(box, stored_, orientation_), watch_, begin(rows));
   if (decoded) finish(box, rows);
   return decoded;
@@ -122,6 +130,8 @@ Status StoredDecoder::decode_page(const Box& box, PixelRows& rows) {
 
 Status StoredDecoder::decode(const Box& box, PixelRows& rows) {
   watch_.restart();
+  if (const Status allowed = check_limits(box); !allowed) return allowed;
+  if (!memory_.add(room_needed())) return media::no_room();
   const Status decoded = decode_page(box, rows);
   shrink();
   return decoded;
@@ -146,6 +156,7 @@ Status StoredDecoder::decode_frames(std::span<const int> wanted, const Box& box,
                                     const FrameSink& sink) {
   watch_.restart();
   Status decoded = check_limits(box);
+  if (decoded && !memory_.add(room_needed())) decoded = media::no_room();
   if (decoded && outline_.are_pages) {
     decoded = decode_pages(wanted, box, rows, sink);
   } else if (decoded) {

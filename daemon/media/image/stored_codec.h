@@ -25,6 +25,7 @@ struct StoredOutline {
   uint64_t library_bytes = 0;      // the most memory that decode() takes beside the rows
   uint64_t frames = 1;             // ImageDecoder::frames()
   bool are_pages = false;          // each frame has an outline of its own, which turn_to() gives
+  uint64_t likely_bytes = 0;       // of library_bytes, for pictures as encoders make them; 0: all of these
 };
 
 class StoredCodec {

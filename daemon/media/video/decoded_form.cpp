@@ -66,6 +66,7 @@ void DecodedForm::prepare(media::Field& field, VideoWork& work) {
   const Status decoded =
       work.decoder.decode(*work.index, field.bytes, all,
                           [&](uint32_t number, ffmpeg::VideoFrame& frame) { return maker.put(number, frame); });
+  if (work.limits.memory != nullptr && work.limits.memory->lacks_room()) return;  // all of it begins anew
   if (!decoded) {
     // A decoding that was cut off says nothing of the video.
     const bool was_cut_off = work.limits.guard != nullptr && !work.limits.guard->goes_on();

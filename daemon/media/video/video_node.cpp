@@ -190,6 +190,7 @@ Status VideoNode::place(const media::Run& run, const ffmpeg::VideoFrame& frame, 
   const Size stored = image::oriented_size(index.picture, orientation);
   work.shown = has_square_pixels_ ? image::oriented_size(shown_size(index.picture, aspect), orientation) : stored;
   if (const Status resolved = resolve(*work.shown, run, work.geometry); !resolved) return resolved;
+  if (const Status taken = take_scratch(run, work.geometry, work.scratch_memory); !taken) return taken;
   work.is_stretched = *work.shown != stored;
   if (!work.is_stretched) return Done{};
   work.of_stored = work.geometry;
@@ -201,6 +202,7 @@ Status VideoNode::render(const media::Run& run, VideoWork& work) const {
   uint8_t* const out = run.tensors.front().memory;
   const auto& frames = work.clip.frames;
   work.shown.reset();
+  if (const Status taken = take_copies(work); !taken) return taken;
   return decode(run, work, [&](uint32_t number, ffmpeg::VideoFrame& frame) {
     if (!work.shown)
       if (const Status placed = place(run, frame, work); !placed) return placed;
@@ -224,6 +226,15 @@ Status VideoNode::part_fields(const ffmpeg::VideoIndex& index, uint32_t number, 
   if (interlaced_ == Interlaced::kDeinterlace) return frame.deinterlace();
   return Error{Trouble::kContent, "frame " + std::to_string(number) +
                                       " of the video is interlaced, and interlaced = \"refuse\" takes no such frame"};
+}
+
+// Planes of 8 bits where the video has more, and lines between a field's own; or else rows, also turned ones.
+Status VideoNode::take_copies(VideoWork& work) {
+  constexpr uint64_t kPlanes = 3, kFields = 6, kRows = 3;
+  const Size& picture = work.index->picture;
+  const uint64_t pixels = static_cast<uint64_t>(picture.width) * static_cast<uint64_t>(picture.height);
+  const uint64_t bytes = kPlanes + (work.index->may_be_interlaced ? kFields : 0) + (work.index->turn != 0 ? kRows : 0);
+  return work.frame_memory.grow_to(ByteBuffer::room_for(pixels * bytes)) ? Status(Done{}) : media::no_room();
 }
 
 Status VideoNode::render_frame(ffmpeg::VideoFrame& frame, const Size& picture, VideoWork& work, uint8_t* out) const {

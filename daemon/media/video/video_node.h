@@ -18,7 +18,8 @@ namespace spdld::video {
 
 // The objects that a decode thread keeps for videos.
 struct VideoWork {
-  explicit VideoWork(const media::DecodeLimits& its_limits) : limits(its_limits), decoder(its_limits) {}
+  explicit VideoWork(const media::DecodeLimits& its_limits)
+      : limits(its_limits), decoder(its_limits), frame_memory(its_limits.memory), scratch_memory(its_limits.memory) {}
   void shrink(size_t bytes_max);
 
   const media::DecodeLimits limits;
@@ -41,6 +42,7 @@ struct VideoWork {
   image::Geometry of_stored;
   bool is_stretched = false;
   image::Scratch scratch;
+  media::MemoryPart frame_memory, scratch_memory;  // of copies of one frame, and of operations
 
   image::Geometry& rendered() { return is_stretched ? of_stored : geometry; }
 };
@@ -76,6 +78,8 @@ class VideoNode final : public image::ProgramNode {
   Status render(const media::Run& run, VideoWork& work) const;
   // Brings a frame whose lines are two fields into one of the first field's lines, or refuses it.
   Status part_fields(const ffmpeg::VideoIndex& index, uint32_t number, ffmpeg::VideoFrame& frame) const;
+  // Before a frame is worked on: for its copies.
+  static Status take_copies(VideoWork& work);
   Status render_frame(ffmpeg::VideoFrame& frame, const Size& picture, VideoWork& work, uint8_t* out) const;
   Status render_rows(ffmpeg::VideoFrame& frame, VideoWork& work, uint8_t* out) const;
   void tell_clip(const media::Run& run, const VideoWork& work) const;

@@ -16,6 +16,7 @@
 #include "daemon/media/image/jpeg/segments.h"
 #include "daemon/media/image/orient.h"
 #include "daemon/media/image/sniff.h"
+#include "daemon/media/sample_memory.h"
 
 namespace spdld::image {
 namespace {
@@ -65,7 +66,8 @@ struct Extras {
 
 class JpegDecoder final : public ImageDecoder {
  public:
-  explicit JpegDecoder(const media::DecodeLimits& limits) : codec_(limits), only_libjpeg_(limits.only_libjpeg) {}
+  explicit JpegDecoder(const media::DecodeLimits& limits)
+      : codec_(limits), only_libjpeg_(limits.only_libjpeg), memory_(limits.memory) {}
   Result<Size> open(std::span<const uint8_t> bytes, bool exif, bool strict, const Pixels& pixels) override;
   Status decode(const Box& box, PixelRows& rows) override;
   Result<ColourProfile> profile() override { return jpeg_profile(bytes_, codec_.jpeg().num_components == 1); }
@@ -92,6 +94,8 @@ class JpegDecoder final : public ImageDecoder {
   Pixels read_pixels() const { return {is_grey() ? Colours::kGrey : Colours::kRgb, 8}; }
   Status check_header();
   Status check_scans();
+  // Memory of libjpeg beside the picture's rows or planes.
+  uint64_t library_bytes();
   bool decode_stored(const Box& box, PixelRows& rows);
   Status decode_some_planes(const std::optional<Box>& box, int reduction, uint8_t* memory, const Extras& extras = {});
   Status decode_packed(const PlanesTarget& target);
@@ -105,6 +109,7 @@ class JpegDecoder final : public ImageDecoder {
 
   Codec codec_;
   const bool only_libjpeg_;
+  media::MemoryPart memory_;
   PlainScan plain_scan_;
   ProgressiveScans progressive_scans_;
   PackedScan packed_scan_;  // open: the picture is a packed one
@@ -236,6 +241,26 @@ Result<Size> JpegDecoder::open_with(std::span<const uint8_t> bytes, std::span<co
 // behind such a place.
 constexpr size_t kLine = 64, kPastAlignment = 8;
 
+// Rows of MCUs; and all coefficients of a picture of several scans. Precondition: the header was read.
+uint64_t JpegDecoder::library_bytes() {
+  constexpr uint64_t kForAll = 128 << 10, kOfColumn = 128;
+  const jpeg_decompress_struct& jpeg = codec_.jpeg();
+  constexpr uint64_t kOfComponent = 1 << 20;  // a block of the arena, for the rows' addresses behind a large one
+  uint64_t blocks = 0, addresses = 0;
+  if (jpeg.progressive_mode != FALSE || jpeg.comps_in_scan < jpeg.num_components) {
+    const auto padded = [](JDIMENSION count, int factor) {
+      const auto unit = static_cast<uint64_t>(std::max(factor, 1));
+      return (count + unit - 1) / unit * unit;
+    };
+    for (int c = 0; c < jpeg.num_components; ++c) {
+      const jpeg_component_info& part = jpeg.comp_info[c];
+      addresses += kOfComponent;
+      blocks += padded(part.width_in_blocks, part.h_samp_factor) * padded(part.height_in_blocks, part.v_samp_factor);
+    }
+  }
+  return kForAll + kOfColumn * jpeg.image_width + addresses + blocks * sizeof(JBLOCK);
+}
+
 bool JpegDecoder::decode_stored(const Box& box, PixelRows& rows) {
   Portion portion{box, is_grey(), 0, 0};
   const PixelFormat read = read_pixels().format(), wanted = pixels_.format();
@@ -243,7 +268,9 @@ bool JpegDecoder::decode_stored(const Box& box, PixelRows& rows) {
   const uint64_t copies = orientation_ == 1 ? 1 : 2;  // a picture that is turned has two
   uint64_t row_bytes = static_cast<uint64_t>(stored_.width) * pixel_bytes + kLine;
   if (read != wanted) row_bytes += static_cast<uint64_t>(stored_.width) * static_cast<uint64_t>(wanted.pixel_bytes());
-  if (!codec_.share_memory(row_bytes * static_cast<uint64_t>(box.height) * copies)) return false;
+  const uint64_t rows_bytes = row_bytes * static_cast<uint64_t>(box.height) * copies;
+  if (!codec_.share_memory(rows_bytes) || !memory_.add(ByteBuffer::room_for(rows_bytes) + library_bytes()))
+    return false;
   if (!codec_.attempt(start_portion, portion)) return false;
   rows.format = read;
   rows.stride_bytes = (size_t{portion.width} * pixel_bytes + kLine - 1) / kLine * kLine;
@@ -299,6 +326,7 @@ OwnDecoding JpegDecoder::decode_plain_scan(const PlanesTarget& target, const Ext
 OwnDecoding JpegDecoder::decode_progressive(const PlanesTarget& target, const Extras& extras, const GoesOn& goes_on) {
   const jpeg_decompress_struct& jpeg = codec_.jpeg();
   if (!codec_.leaves_memory(target.layout.bytes + ProgressiveScans::memory_bytes(jpeg))) return OwnDecoding::kLeft;
+  if (!memory_.add(ByteBuffer::room_for(ProgressiveScans::memory_bytes(jpeg)))) return OwnDecoding::kStopped;
   const auto outcome = progressive_scans_.read(
       jpeg, coded(), {target.shape, target.layout, target.memory, target.box, strict_, extras.packed}, goes_on);
   progressive_scans_.shrink(kMemoryKeptMax);
@@ -308,7 +336,8 @@ OwnDecoding JpegDecoder::decode_progressive(const PlanesTarget& target, const Ex
 OwnDecoding JpegDecoder::decode_by_own(const PlanesTarget& target, const Extras& extras) {
   if (only_libjpeg_ || target.reduction != 1) return OwnDecoding::kLeft;
   if (is_plain_) return decode_plain_scan(target, extras, goes_on());
-  const bool is_progressive = codec_.jpeg().progressive_mode != FALSE;
+  // Own code does not ask for memory where it leaves the picture anyway.
+  const bool is_progressive = codec_.jpeg().progressive_mode != FALSE && codec_.jpeg().arith_code == FALSE;
   return is_progressive ? decode_progressive(target, extras, goes_on()) : OwnDecoding::kLeft;
 }
 
@@ -337,7 +366,8 @@ Status JpegDecoder::decode_some_planes(const std::optional<Box>& box, int reduct
   if (outcome == OwnDecoding::kLeft) {
     if (extras.packed != nullptr) extras.packed->forget();
     if (strict_) target.box.reset();
-    decoded = codec_.attempt(read_planes, target) && (!strict_ || codec_.attempt(finish, target));
+    decoded = memory_.add(library_bytes()) && codec_.attempt(read_planes, target) &&
+              (!strict_ || codec_.attempt(finish, target));
   }
   if (outcome == OwnDecoding::kStopped) decoded = false;
   raw_state_ = target.raw_state;
@@ -368,6 +398,7 @@ Status JpegDecoder::decode_and_pack(uint8_t* memory, std::span<const uint8_t>& p
   constexpr uint64_t kShare = 3;
   const auto shape = planes(1);
   const bool has_memory = shape && codec_.leaves_memory(PlanesLayout(*shape).bytes * kShare);
+  if (has_memory && !memory_.add((kShare - 1) * PlanesLayout(*shape).bytes)) return media::no_room();
   const Extras extras{{}, has_memory ? &packed_ : nullptr};
   const Status decoded = decode_some_planes(Box{0, 0, stored_.width, stored_.height}, 1, memory, extras);
   packed = decoded && packed_.finish() ? packed_.picture() : std::span<const uint8_t>();

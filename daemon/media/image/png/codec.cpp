@@ -64,6 +64,14 @@ Error PngCodec::error_of(int code) const {
   return {Trouble::kContent, std::string("a damaged PNG: ") + spng_strerror(code)};
 }
 
+// A small picture is inflated whole, behind its coded data. libspng has a row, the one before, and zlib's window.
+uint64_t PngCodec::bytes_of(size_t coded_bytes, const PngHeader& header, const PngReading& reading) {
+  constexpr uint64_t kLibrary = 256 << 10;
+  const uint64_t rows = 2 * reading.row_bytes(header.width) + 4 * header.row_bytes(header.width);
+  const uint64_t inflated = header.inflated_bytes();
+  return kLibrary + rows + (inflated <= WholeRows::kInflatedMax ? inflated + coded_bytes : 0);
+}
+
 Status PngCodec::start(std::span<const uint8_t> png, const PngHeader& header, const PngReading& reading,
                        uint64_t pixel_bytes) {
   stop();

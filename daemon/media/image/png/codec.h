@@ -40,6 +40,8 @@ class PngCodec {
 
   // A row for pixels that nobody needs; null where there is no memory for it. Valid until stop().
   uint8_t* take_spare_row() { return static_cast<uint8_t*>(arena_.take(row_bytes_)); }
+  // The memory that a picture may take of the codec, beside the rows that the caller has.
+  static uint64_t bytes_of(size_t coded_bytes, const PngHeader& header, const PngReading& reading);
   // Of an attempt to get memory that failed.
   Error error_of_memory() const;
 

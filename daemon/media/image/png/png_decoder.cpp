@@ -5,6 +5,7 @@
 #include "daemon/media/image/png/chunks.h"
 #include "daemon/media/image/png/codec.h"
 #include "daemon/media/image/png/reading.h"
+#include "daemon/media/sample_memory.h"
 
 namespace spdld::image {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 // on `strict`: damage to a PNG is always refused.
 class PngDecoder final : public ImageDecoder {
  public:
-  explicit PngDecoder(const media::DecodeLimits& limits) : codec_(limits) {}
+  explicit PngDecoder(const media::DecodeLimits& limits) : codec_(limits), memory_(limits.memory) {}
   Result<Size> open(std::span<const uint8_t> bytes, bool exif, bool strict, const Pixels& pixels) override;
   Status decode(const Box& box, PixelRows& rows) override;
   Result<ColourProfile> profile() override { return png_profile(bytes_, header_); }
@@ -26,6 +27,7 @@ class PngDecoder final : public ImageDecoder {
   Status decode_stored(const Box& box, PixelRows& rows);
 
   PngCodec codec_;
+  media::MemoryPart memory_;
   std::span<const uint8_t> bytes_;
   PngHeader header_;
   Size stored_;
@@ -70,6 +72,10 @@ Status PngDecoder::decode_stored(const Box& box, PixelRows& rows) {
   // interlaced picture whose pixels are converted has one copy more.
   uint64_t row_bytes = rows.stride_bytes * (orientation_ == 1 ? 1 : 2);
   if (!is_read_so && header_.interlaced) row_bytes += read_bytes;
+  // The memory has no rows but the box's.
+  const uint64_t taken = ByteBuffer::room_for(row_bytes * static_cast<uint64_t>(box.height)) + read_bytes +
+                         PngCodec::bytes_of(bytes_.size(), header_, reading);
+  if (!memory_.add(taken)) return media::no_room();
   if (const Status started = codec_.start(bytes_, header_, reading, row_bytes * header_.height); !started)
     return started;
   uint8_t* const spare = codec_.take_spare_row();

@@ -12,9 +12,6 @@ namespace {
 
 using namespace std::string_view_literals;
 
-// Larger pictures are inflated row by row, so that a limit of CPU time holds while they are.
-constexpr uint64_t kInflatedMax = uint64_t{32} << 20;
-
 bool is_wanted_as_stored(const PngHeader& header, const PngReading& reading) {
   constexpr uint8_t kGrey = 0, kRgb = 2, kRgba = 6;
   if (header.depth != 8 || header.interlaced || reading.packed_bits != 0) return false;

@@ -17,6 +17,9 @@ namespace spdld::image {
 
 class WholeRows {
  public:
+  // Larger pictures are inflated row by row, so that a limit of CPU time holds while they are.
+  static constexpr uint64_t kInflatedMax = uint64_t{32} << 20;
+
   // False: the picture goes libspng's way, and the arena may hold what must be taken back. `spare_bytes` of the arena
   // are left.
   bool start(std::span<const uint8_t> png, const PngHeader& header, const PngReading& reading, size_t spare_bytes,

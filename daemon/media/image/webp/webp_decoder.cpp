@@ -20,14 +20,13 @@ struct DeleteWebp {
 
 // The most that libwebp takes for a frame, by its sources: a lossless picture has its pixels as 32 bits, images of its
 // transforms, and tables of 12 KiB for each group of codes. Every group costs at least 20 bits of coded data.
-uint64_t libwebp_bytes(const WebpOutline& outline) {
+uint64_t libwebp_bytes(const WebpOutline& outline, uint64_t groups_max = uint64_t{1} << 16) {
   constexpr uint64_t kForAll = 256 << 10, kColumnBytes = 128, kGroupBytes = 12 << 10, kGroupBits = 20;
   const auto width = static_cast<uint64_t>(outline.frame.width), height = static_cast<uint64_t>(outline.frame.height);
   const uint64_t bytes = kForAll + kColumnBytes * width;
   const bool has_lossless_part = outline.lossless || outline.has_alpha_plane;
   if (!has_lossless_part) return bytes;
-  const uint64_t groups =
-      std::min({uint64_t{1} << 16, width * height / 16 + 1000, outline.coded.size() * 8 / kGroupBits + 1});
+  const uint64_t groups = std::min({groups_max, width * height / 16 + 1000, outline.coded.size() * 8 / kGroupBits + 1});
   return bytes + 7 * width * height + groups * kGroupBytes;
 }
 
@@ -64,7 +63,7 @@ class WebpCodec final : public StoredCodec {
   }
 
  private:
-  uint64_t library_bytes() const;
+  uint64_t library_bytes(uint64_t groups_max) const;
   // Frames are drawn on a canvas, and not the first one alone.
   bool is_moving() const { return frame_ > 0 || (wants_frames_ && outline_.frames > 1); }
   Status feed(WebPIDecoder& decoder, CpuWatch& watch) const;
@@ -81,19 +80,25 @@ Result<StoredOutline> WebpCodec::open(std::span<const uint8_t> bytes, const Pixe
   frame_ = wanted.frame;
   wants_frames_ = wanted.frames > 0;
   if (static_cast<uint64_t>(frame_) >= outline_.frames) return no_such_frame(kWebpName, outline_.frames, frame_);
-  return StoredOutline{outline_.width,       outline_.height,
-                       outline_.orientation, PixelFormat{wanted.colours == Colours::kRgba ? 4 : 3, 1},
-                       library_bytes(),      outline_.frames};
+  constexpr uint64_t kGroupsMax = uint64_t{1} << 16, kGroupsOfEncoder = 2'600;  // libwebp's encoder makes no more
+  StoredOutline outlined{outline_.width,
+                         outline_.height,
+                         outline_.orientation,
+                         PixelFormat{wanted.colours == Colours::kRgba ? 4 : 3, 1},
+                         library_bytes(kGroupsMax),
+                         outline_.frames};
+  outlined.likely_bytes = library_bytes(kGroupsOfEncoder);
+  return outlined;
 }
 
 // A later frame may be as large as the canvas, and lossless.
-uint64_t WebpCodec::library_bytes() const {
-  if (!is_moving()) return libwebp_bytes(outline_);
+uint64_t WebpCodec::library_bytes(uint64_t groups_max) const {
+  if (!is_moving()) return libwebp_bytes(outline_, groups_max);
   WebpOutline largest = outline_;
   largest.frame = {0, 0, static_cast<int>(outline_.width), static_cast<int>(outline_.height)};
   largest.coded = outline_.file;
   largest.lossless = true;
-  return libwebp_bytes(largest) + webp_animation_bytes(outline_);
+  return libwebp_bytes(largest, groups_max) + webp_animation_bytes(outline_);
 }
 
 // Gives libwebp the coded bytes in a few pieces, so that the CPU time is looked at between them.

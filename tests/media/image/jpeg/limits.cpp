@@ -4,6 +4,7 @@
 #include <string>
 
 #include "daemon/media/image/image_decoder.h"
+#include "daemon/media/sample_memory.h"
 #include "tests/support/jpeg_maker.h"
 #include "tests/support/planes_memory.h"
 
@@ -241,6 +242,55 @@ TEST_CASE("the limit of memory counts the decoder's memory and the samples", "[d
     CHECK_THAT(decoded(kSamples - 1, planes, 640), Contains("limits.sample_bytes_max"));
   }
   CHECK(decoded(kCoefficients + kSpare, false, 16) == "decoded");
+}
+
+TEST_CASE("a decoder asks for the memory of all coefficients, where they lie in memory together, and for rows else",
+          "[decode]") {
+  constexpr uint64_t kSide = 1600, kRows = kSide * kSide * 3, kCoefficients = 2 * kSide * kSide * 3;
+  constexpr uint64_t kAddresses = 3 << 20;  // of the coefficients' rows, in a block for each component
+  for (const bool several_scans : {false, true}) {
+    for (const bool arithmetic : {false, true}) {
+      const Bytes jpeg = test::make_jpeg(
+          kSide, kSide,
+          {.subsampling = test::Subsampling::k444, .progressive = several_scans, .arithmetic = arithmetic});
+      media::SampleMemory memory;
+      const auto decoder = image::make_jpeg_decoder({.memory = &memory});
+      PixelRows rows;
+      memory.begin(nullptr, 0);
+      REQUIRE(decoder->open(jpeg, true));
+      REQUIRE(decoder->decode({0, 0, kSide, kSide}, rows));
+      const uint64_t least = kRows + (several_scans ? kCoefficients + kAddresses : 0);
+      CHECK(memory.needed_bytes() >= least);
+      CHECK(memory.needed_bytes() <= least * 3 / 2);
+      memory.begin(nullptr, 0);
+      REQUIRE(decoder->open(jpeg, true));
+      REQUIRE(decoder->decode({0, 100, kSide, 16}, rows));  // few rows
+      CHECK(memory.needed_bytes() <= least - kRows + kRows / 10);
+    }
+  }
+}
+
+TEST_CASE("a decoder that is lent no memory decodes nothing, and leaves the next picture alone", "[decode]") {
+  struct Nobody final : media::SampleMemory::Lender {
+    bool lend(uint64_t) override { return false; }
+  };
+  Nobody nobody;
+  const Bytes large = test::make_jpeg(1600, 1600, {.progressive = true}), small = test::make_jpeg(100, 100);
+  media::SampleMemory memory(2 << 20);
+  const auto decoder = image::make_jpeg_decoder({.memory = &memory});
+  PixelRows rows;
+  for (int round = 0; round < 2; ++round) {
+    memory.begin(&nobody, 0);
+    REQUIRE(decoder->open(large, true));
+    test::PlanesMemory planes(*decoder->planes(), 0);
+    CHECK(!(round == 0 ? decoder->decode({0, 0, 1600, 1600}, rows) : decoder->decode_planes(planes.data())));
+    CHECK(memory.lacks_room());
+    CHECK(memory.lent_bytes() > 0);
+    memory.begin(&nobody, 0);
+    REQUIRE(decoder->open(small, true));
+    CHECK(decoder->decode({0, 0, 100, 100}, rows));
+    CHECK_FALSE(memory.lacks_room());
+  }
 }
 
 TEST_CASE("after a picture that needs too much memory the next one is decoded", "[decode]") {
