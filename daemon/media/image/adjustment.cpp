@@ -119,15 +119,22 @@ struct Adjuster::Inside {
   bool run_table(const Adjustment& adjustment, const AdjustedPicture& picture);
   void run_colours(const Adjustment& adjustment, AdjustedPicture& picture);
   const uint8_t* copy_of(const AdjustedPicture& picture) {
-    uint8_t* const memory = copy.resize(picture.bytes());
-    std::memcpy(memory, picture.pixels(), picture.bytes());
-    return memory;
+    picture.copy_to(copy.resize(picture.bytes()));
+    return copy.data();
   }
   void run_blur(const Adjustment& adjustment, const AdjustedPicture& picture);
   void run_warp(const Warp& warp, AdjustedPicture& picture);
   void run_jpeg(int quality, const AdjustedPicture& picture);
   void run_mix(std::span<const Adjustment> mix, AdjustedPicture& picture);
-  void add_to_sums(const AdjustedPicture& picture, double amount);
+  // Of a mix: its first picture sets the sums, and the others add to them.
+  template <typename Change>
+  void change_sums(const AdjustedPicture& picture, Change change) {
+    auto* sum = reinterpret_cast<float*>(sums.data());
+    picture.each_part(1, [&](uint8_t* pixels, size_t bytes) {
+      for (size_t i = 0; i < bytes; ++i) change(sum[i], pixels[i]);
+      sum += bytes;
+    });
+  }
   template <typename TableOf>
   void run_histograms(const AdjustedPicture& picture, TableOf of) {
     finish(picture);
@@ -143,7 +150,7 @@ struct Adjuster::Inside {
   Warper warper;
   std::unique_ptr<JpegRoundTrip> jpeg;  // null: none was needed yet
   ByteBuffer branch;                    // of a mix
-  std::vector<float> sums;              // of a mix, for each value
+  ByteBuffer sums;                      // of a mix: a float for each value
 };
 
 // False: it is more than a table.
@@ -224,28 +231,19 @@ void Adjuster::Inside::run_jpeg(int quality, const AdjustedPicture& picture) {
   jpeg->run(picture.pixels(), picture.size, picture.channels, quality);
 }
 
-void Adjuster::Inside::add_to_sums(const AdjustedPicture& picture, double amount) {
-  const auto weight = static_cast<float>(amount);
-  float* to = sums.data();
-  picture.each_part(1, [&](const uint8_t* pixels, size_t bytes) {
-    for (size_t i = 0; i < bytes; ++i) to[i] += weight * static_cast<float>(pixels[i]);
-    to += bytes;
-  });
-}
-
 void Adjuster::Inside::run_mix(std::span<const Adjustment> mix, AdjustedPicture& picture) {
-  sums.assign(picture.bytes(), 0);
-  add_to_sums(picture, mix.front().amount);
+  sums.resize(picture.bytes() * sizeof(float));
+  auto weight = static_cast<float>(mix.front().amount);
+  change_sums(picture, [&](float& sum, uint8_t value) { sum = weight * static_cast<float>(value); });
   for (auto left = mix.subspan(1, mix.front().held); !left.empty(); left = left.subspan(1 + left.front().held)) {
     AdjustedPicture changed{branch, picture.size, picture.channels, picture.guard};
-    branch.resize(picture.bytes() + PixelRows::kSlackBytes);
-    std::memcpy(changed.pixels(), picture.pixels(), picture.bytes());
+    picture.copy_to(branch.resize(picture.bytes() + PixelRows::kSlackBytes));
     for (size_t i = 1; i <= left.front().held; ++i) run(left.subspan(i), changed);
     finish(changed);
-    add_to_sums(changed, left.front().amount);
+    weight = static_cast<float>(left.front().amount);
+    change_sums(changed, [&](float& sum, uint8_t value) { sum += weight * static_cast<float>(value); });
   }
-  uint8_t* const pixels = picture.pixels();
-  for (size_t i = 0; i < sums.size(); ++i) pixels[i] = value_of(sums[i]);
+  change_sums(picture, [](float sum, uint8_t& value) { value = value_of(sum); });
 }
 
 void Adjuster::Inside::run(std::span<const Adjustment> adjustments, AdjustedPicture& picture) {

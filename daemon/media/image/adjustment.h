@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <span>
@@ -92,6 +93,13 @@ struct AdjustedPicture {
       spend(count, in_a_ns);
       change(pixels() + at, count);
     }
+  }
+  // `to` has room for bytes(); its memory may be touched for the first time, which takes longer than the copy.
+  void copy_to(uint8_t* to) const {
+    each_part(1, [&](const uint8_t* from, size_t count) {
+      std::memcpy(to, from, count);
+      to += count;
+    });
   }
 };
 

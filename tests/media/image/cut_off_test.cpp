@@ -1,8 +1,12 @@
 // Operations on pictures tell the guard of their sample of each part of their work, and may be cut off there.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
 
+#include "daemon/base/byte_buffer.h"
+#include "daemon/base/random.h"
+#include "daemon/media/image/adjustment.h"
 #include "daemon/media/work_guard.h"
 #include "tests/support/image_programs.h"
 
@@ -61,6 +65,21 @@ TEST_CASE("operations on a large picture look at the clock while they work", "[c
   Thread bounded(1'000'000);
   (void)bounded.render(program_of(op + ", " + kEnd), rows);
   CHECK(looks > 0);
+}
+
+// In one piece, a blur's copy of a picture of 13,000 x 13,000 held its thread for longer than a second.
+TEST_CASE("a copy of a whole picture looks at the clock in each part of it", "[cut-off]") {
+  ByteBuffer memory;
+  media::WorkGuard guard({.cpu_ms_max = 1'000'000, .cpu_ns = clock_of_looks});
+  const image::AdjustedPicture picture{memory, {4000, 3000}, 3, &guard};
+  std::vector<uint8_t> copy(picture.bytes());
+  memory.resize(copy.size());
+  for (size_t i = 0; i < copy.size(); i++) memory.data()[i] = static_cast<uint8_t>(mix_bits(i));
+  guard.begin();
+  looks = 0;
+  picture.copy_to(copy.data());
+  CHECK(looks > 10);
+  CHECK(std::equal(copy.begin(), copy.end(), memory.data()));
 }
 
 TEST_CASE("an operation that is cut off says which it was", "[cut-off]") {
