@@ -90,7 +90,7 @@ def for_a_sample(build, pipeline, samples, folder):
     """Instructions within turns, over this pipeline file."""
     counts = folder / "callgrind.out"
     # Valgrind has something to say of each call that is newer than itself; the daemon then takes an older one.
-    command = ["valgrind", "--tool=callgrind", f"--log-file={folder / 'valgrind.log'}", f"--callgrind-out-file={counts}",
+    command = ["valgrind", "--tool=callgrind", "--fair-sched=yes", f"--log-file={folder / 'valgrind.log'}", f"--callgrind-out-file={counts}",
                f"--toggle-collect={TURN}"]
     with DaemonProcess([*command, build.daemon], SETTINGS) as daemon:
         build.ask(daemon, "bench", pipeline, "--epochs", epochs_of(pipeline))

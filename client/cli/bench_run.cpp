@@ -24,7 +24,6 @@ using Clock = std::chrono::steady_clock;
 using Kind = BenchRecord::Kind;
 
 constexpr int kLookMs = 200;
-constexpr int64_t kQueryTimeoutMs = 5000;
 
 struct Pipe {
   UniqueFd read, write;
@@ -40,9 +39,9 @@ Pipe make_pipe() {
 // The daemon's CPU time, which process it is, and its memory.
 class DaemonProbe {
  public:
-  explicit DaemonProbe(const std::string& socket) {
-    globals_.socket = socket;
-    globals_.timeout_ms = kQueryTimeoutMs;
+  explicit DaemonProbe(const BenchPlan& plan) {
+    globals_.socket = plan.socket;
+    globals_.timeout_ms = plan.timeout_ms;  // a daemon that answers late may serve batches all the same
     try {
       const auto status = ask(globals_, "status");
       id_ = text_at(status, "daemon_id");
@@ -85,7 +84,7 @@ class DaemonProbe {
 
 class Watch {
  public:
-  explicit Watch(const BenchPlan& plan) : plan_(plan), daemon_(plan.socket), began_(Clock::now()), pipe_(make_pipe()) {}
+  explicit Watch(const BenchPlan& plan) : plan_(plan), daemon_(plan), began_(Clock::now()), pipe_(make_pipe()) {}
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
   ~Watch() {
