@@ -76,7 +76,7 @@ bool is_letter_or_underscore(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A
 // The names of all tensors of the batch so far.
 class Names {
  public:
-  explicit Names(Complaints& complaints) : complaints_(complaints) {}
+  Names(OnBad on_bad, Complaints& complaints) : has_mask_(on_bad == OnBad::kMask), complaints_(complaints) {}
 
   void add(const std::string& name, int line, std::string key) {
     if (!is_word(name, "_.-") || !is_letter_or_underscore(name.front())) {
@@ -85,8 +85,13 @@ class Names {
                           in_quotes(name));
       return;
     }
-    if (name == "sample_id" || name == "mask") {
+    if (name == "sample_id") {
       complaints_.add(line, std::move(key), "must not be " + in_quotes(name) + ": every batch has that one already");
+      return;
+    }
+    if (name == "mask" && has_mask_) {
+      complaints_.add(line, std::move(key),
+                      "must not be \"mask\": on_bad = \"mask\" gives every batch a tensor of this name");
       return;
     }
     const auto [first, fresh] = keys_.emplace(name, key);
@@ -95,6 +100,7 @@ class Names {
   }
 
  private:
+  const bool has_mask_;  // the pipeline makes a tensor "mask" itself
   Complaints& complaints_;
   std::map<std::string, std::string> keys_;  // name -> the key that gave it
 };
@@ -216,7 +222,7 @@ void check_chains(std::vector<Pending>& all, std::vector<OutputSpec>& outputs) {
 
 }  // namespace
 
-std::vector<OutputSpec> check_outputs(const Node* node, Sources sources, const RowsSpec& rows,
+std::vector<OutputSpec> check_outputs(const Node* node, Sources sources, const RowsSpec& rows, OnBad on_bad,
                                       const std::filesystem::path& folder, Complaints& complaints) {
   std::vector<OutputSpec> outputs;
   const auto* list = node == nullptr ? nullptr : node->list();
@@ -230,7 +236,7 @@ std::vector<OutputSpec> check_outputs(const Node* node, Sources sources, const R
     complaints.add(node->line, "output", "may be written at most " + std::to_string(kOutputsMax) + " times");
     return outputs;
   }
-  Names names(complaints);
+  Names names(on_bad, complaints);
   std::vector<Pending> all;
   bool known = true;
   for (size_t i = 0; i < list->size(); ++i) {

@@ -142,7 +142,7 @@ Loaded<PipelineSpec> check_pipeline(const Node& root, const std::string& origin,
   const Node* rows = root.find("rows");
   if (rows != nullptr) spec.rows = check_rows(*rows, spec.sources, complaints);
   const bool rows_are_known = complaints.empty();
-  spec.outputs = check_outputs(root.find("output"), spec.sources, spec.rows, folder, complaints);
+  spec.outputs = check_outputs(root.find("output"), spec.sources, spec.rows, spec.on_bad, folder, complaints);
   if (rows_are_known && complaints.empty()) check_beside_rows(spec, rows == nullptr ? 0 : rows->line, complaints);
   if (complaints.empty()) check_batch_shapes(spec, root, complaints);
   if (spec.cache == CacheForm::kDecoded) refuse_hindrances(spec.outputs, complaints);

@@ -2,6 +2,7 @@
 #include <fstream>
 #include <memory>
 
+#include "client/cli/data_check.h"
 #include "client/cli/query.h"
 #include "client/cli/table.h"
 #include "config/catalogue.h"
@@ -20,6 +21,7 @@ struct Verdict {
   const char* kind = "pipeline";
   std::string summary;  // when fine
   std::vector<config::Complaint> complaints;
+  std::vector<std::string> data;  // remarks on the data, when fine
 };
 
 std::string output_summary(const config::PipelineSpec& spec, const config::OutputSpec& output) {
@@ -124,7 +126,9 @@ Verdict check_file(const std::string& file) {
     verdict.kind = "daemon";
     judge(verdict, config::load_daemon_file(file));
   } else {
-    judge(verdict, config::load_pipeline_file(file));
+    const auto loaded = config::load_pipeline_file(file);
+    judge(verdict, loaded);
+    if (loaded) verdict.data = data_remarks(*loaded.value);
   }
   return verdict;
 }
@@ -137,11 +141,10 @@ Json verdict_json(const Verdict& verdict) {
                           {"key", complaint.key},
                           {"text", complaint.text}});
   }
-  return {{"file", verdict.file},
-          {"kind", verdict.kind},
-          {"fine", verdict.fine},
-          {"summary", verdict.summary},
-          {"complaints", complaints}};
+  Json data = Json::array();
+  for (const std::string& remark : verdict.data) data.push_back(remark);
+  return {{"file", verdict.file},       {"kind", verdict.kind},     {"fine", verdict.fine},
+          {"summary", verdict.summary}, {"complaints", complaints}, {"data", data}};
 }
 
 ExitCode check(const Globals& globals, const std::vector<std::string>& files) {
@@ -155,6 +158,8 @@ ExitCode check(const Globals& globals, const std::vector<std::string>& files) {
       verdicts.push_back(verdict_json(verdict));
     } else if (verdict.fine) {
       print(safe_text(file) + ": " + styled("fine", Style::kGood, colour) + ", " + verdict.summary + "\n");
+      for (const std::string& remark : verdict.data)
+        print(safe_text(file) + ": " + styled("data", Style::kWarning, colour) + ", " + safe_text(remark) + "\n");
     } else {
       for (const auto& complaint : verdict.complaints) print(complaint.sentence() + "\n");
     }

@@ -30,6 +30,12 @@ class Failure : public std::runtime_error {
   ExitCode code_;
 };
 
+// The daemon does not know what was asked for.
+class NotFound : public Failure {
+ public:
+  using Failure::Failure;
+};
+
 struct Globals {
   std::string output = "text";  // or "json"
   std::string socket;           // empty: the library looks for it
@@ -55,6 +61,7 @@ void declare_list(config::Arguments command, const Globals& globals, Run& run);
 void declare_operations(config::Arguments command, const Globals& globals, Run& run);
 void declare_page(config::Arguments command, const Globals& globals, Run& run);
 void declare_ping(config::Arguments command, const Globals& globals, Run& run);
+void declare_samples(config::Arguments command, const Globals& globals, Run& run);
 void declare_show(config::Arguments command, const Globals& globals, Run& run);
 void declare_status(config::Arguments command, const Globals& globals, Run& run);
 void declare_top(config::Arguments command, const Globals& globals, Run& run);

@@ -79,11 +79,10 @@ constexpr const char* kShowMore =
     "them. "
     "Boxes, masks and points are drawn on the pictures of their view; labels and other values stand below. Colours are "
     "what they were before `normalize`.\n\n"
-    "The samples come in the order in which a single rank gets them, from --epoch and --step on. The command takes "
-    "them as a job "
-    "of "
-    "its own, which keeps nothing in the node's cache, and takes little of a busy daemon's time. If no daemon runs, it "
-    "starts a private one.\n\n"
+    "The samples come in the order in which a single rank gets them, or with --rank and --world-size one of several, "
+    "from --epoch and --step on. The command takes them as a job of its own, which keeps nothing in the node's cache, "
+    "counts in no statistic, and takes little of a busy daemon's time. If no daemon runs, it starts a private "
+    "one.\n\n"
     "Without SHEET, the terminal shows the pictures: by kitty's graphics protocol or as sixels where the terminal's "
     "name "
     "says that it can, else as coloured blocks.\n\n"
@@ -123,10 +122,13 @@ constexpr const char* kTopMore =
     "  spdlctl top imagenet-train --batch --interval 60 >> train.log\n"
     "  spdlctl -o json top --iterations 1 | jq .verdicts";
 
-constexpr std::array<Command, 16> kCommands = {{
+constexpr std::array<Command, 17> kCommands = {{
     {"bench", "attach as trainers and measure the loader", kBenchMore, &declare_bench},
     {"check", "check files and print every error as file:line: key: what is wrong and what is allowed",
-     "The command needs no daemon. The exit code is 1 if any file has an error.\n\n"
+     "The command needs no daemon. The exit code is 1 if any file has an error. For local data, lists and files beside "
+     "it that are not there, or that this user can't read, a line with \"data\" follows; the exit code stays, since "
+     "the "
+     "daemon may run as another user.\n\n"
      "Example:\n"
      "  spdlctl check /etc/spdld/spdld.toml train.toml",
      &declare_check},
@@ -198,6 +200,17 @@ constexpr std::array<Command, 16> kCommands = {{
      "  spdlctl page --no-open",
      &declare_page},
     {"ping", "see whether the daemon answers", "", &declare_ping},
+    {"samples", "tell which samples a step of a pipeline has, and for which rank",
+     "The order decides the samples of a step. The command computes them, so that it answers for steps of the past and "
+     "of the future alike, and nothing is recorded. Where a sample is bad, its substitute stands in the batch: "
+     "`spdlctl errors` names such samples.\n\n"
+     "For a name, the job that runs decides the ranks and the batch size. For a file, or where nothing runs, they "
+     "are one rank and the pipeline's own, unless the options say otherwise; the command then lists the data set, and "
+     "counts in no statistic.\n\n"
+     "Examples:\n"
+     "  spdlctl samples imagenet-train --epoch 3 --step 1200\n"
+     "  spdlctl samples train.toml --epoch 3 --step 1200 --world-size 8 --rank 5 -o json",
+     &declare_samples},
     {"show", "draw a sheet of a pipeline's samples, before and after its operations", kShowMore, &declare_show},
     {"status", "show the daemon: CPU, memory, cache, sessions, pipelines",
      "The table CACHED has one line for each field of each data set in the node's cache. USED says whether a pipeline "
@@ -236,7 +249,7 @@ constexpr std::array<Command, 16> kCommands = {{
 constexpr const char* kFooter =
     "Where spdlctl looks for the daemon:\n"
     "  --socket, else $SPDLD_SOCKET, else /run/spdld/spdld.sock, else this user's private daemon. Only `bench`, "
-    "`export`, `show` and `warm` start a private daemon.\n\n"
+    "`export`, `samples`, `show` and `warm` start a private daemon.\n\n"
     "Environment:\n"
     "  SPDLD_SOCKET   the daemon's socket\n"
     "  SPDLD_DAEMON   the program to start as a private daemon\n"

@@ -37,17 +37,31 @@ ExitCode exit_code_of(spdld_result result) {
   }
 }
 
-config::Json ask(const Globals& globals, const char* topic, const std::string& argument) {
+namespace {
+
+config::Json ask_at(const Globals& globals, const char* socket, const char* topic, const std::string& argument) {
   char* text = nullptr;
-  const spdld_result result =
-      spdld_query(globals.socket_or_null(), topic, argument.empty() ? nullptr : argument.c_str(),
-                  globals.timeout_ms.value_or(kTimeoutMs), &text);
+  const spdld_result result = spdld_query(socket, topic, argument.empty() ? nullptr : argument.c_str(),
+                                          globals.timeout_ms.value_or(kTimeoutMs), &text);
   const std::unique_ptr<char, void (*)(void*)> held(text, &spdld_free);
+  if (result == SPDLD_NOT_FOUND) throw NotFound(exit_code_of(result), spdld_last_error());
   if (result != SPDLD_OK) throw Failure(exit_code_of(result), spdld_last_error());
   auto document = config::Json::parse(text);
   if (!document || !document->is_object())
     throw Failure(kWrong, std::string("the daemon's answer to ") + topic + " is not JSON.");
   return std::move(*document);
+}
+
+}  // namespace
+
+config::Json ask(const Globals& globals, const char* topic, const std::string& argument) {
+  return ask_at(globals, globals.socket_or_null(), topic, argument);
+}
+
+config::Json ask_of(const Globals& globals, const Loader& loader, const char* topic, const std::string& words) {
+  const spdld_info info = loader.info();
+  const std::string argument = std::string(info.pipeline) + " " + words + " group " + info.group;
+  return ask_at(globals, info.socket, topic, argument);
 }
 
 std::string open_pipeline_of(const Globals& globals, const std::string& group) {

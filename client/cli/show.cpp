@@ -13,6 +13,7 @@
 
 #include "client/cli/bench.h"
 #include "client/cli/format.h"
+#include "client/cli/looking.h"
 #include "client/cli/new_file.h"
 #include "client/cli/progress.h"
 #include "client/cli/query.h"
@@ -26,7 +27,7 @@
 namespace spdld::cli {
 namespace {
 
-constexpr uint64_t kSamplesMax = 64, kColumnsMax = 64, kPlaceMax = uint64_t{1} << 40;
+constexpr uint64_t kSamplesMax = 64, kColumnsMax = 64;
 constexpr int64_t kWidthMin = 16, kWidthMax = 8192, kWidth = 1600;
 constexpr int kAcrossMax = 6;     // tiles of a sample beside each other
 constexpr int kSideWished = 220;  // of a tile, where the number of columns is free
@@ -38,6 +39,7 @@ constexpr size_t kBlockColumnsMax = 400;
 struct ShowWishes {
   std::string file, path;
   uint64_t samples = 8, epoch = 0, step = 0;
+  uint32_t rank = 0, world_size = 1;
   std::optional<uint64_t> columns, width;
   std::string terminal = "auto";
   bool force = false;
@@ -143,15 +145,15 @@ class Showing {
         ids += " " + std::to_string(static_cast<int64_t>(Values(next.batch, "sample_id", i).element(0)));
       }
     }
-    add_names(cards, ids);
+    add_names(loader, cards, ids);
     return cards;
   }
 
  private:
   // The samples' names, where the daemon tells them.
-  void add_names(std::vector<sheet::Card>& cards, const std::string& ids) const {
+  void add_names(const Loader& loader, std::vector<sheet::Card>& cards, const std::string& ids) const {
     if (cards.empty()) return;
-    const config::Json document = ask(globals_, "samples", plan_.spec.name + ids);
+    const config::Json document = ask_of(globals_, loader, "samples", ids);
     const config::Json& names = list_at(document, "samples");
     for (size_t i = 0; i < std::min(cards.size(), names.size()); ++i)
       cards[i].title += ": " + safe_text(text_or_empty(names.values()[i], "name"));
@@ -165,12 +167,14 @@ class Showing {
     options.spec_is_json = 1;
     options.spec_folder = bench_.spec_folder.c_str();
     options.group = bench_.group.c_str();
-    options.world_size = 1;
+    options.rank = wishes_.rank;
+    options.world_size = wishes_.world_size;
     options.epoch = wishes_.epoch;
     options.step = wishes_.step;
     options.device = "cpu";
     options.join = "alone";
     options.client_name = "spdlctl show";
+    options.looks = 1;
     options.progress = [](void* line, const char* what, uint64_t done, uint64_t total) {
       static_cast<StderrProgress*>(line)->show(text::progress_of(what, done, total));
       return 0;
@@ -213,6 +217,9 @@ bool write_sheet(const ShowWishes& wishes, Target target, const sheet::Canvas& c
 }
 
 ExitCode show(const Globals& globals, const ShowWishes& wishes) {
+  if (wishes.rank >= wishes.world_size)
+    throw Failure(kUsage, "there is no rank " + std::to_string(wishes.rank) + " of " +
+                              std::to_string(wishes.world_size) + ": give --world-size, and a --rank below it.");
   const Target target = target_of(wishes);
   if (target == Target::kFile) refuse_other_file(wishes);
   const BenchPlan bench = plan_for(globals, wishes.file);
@@ -254,6 +261,8 @@ void declare_show(config::Arguments command, const Globals& globals, Run& run) {
   command.number("--samples", wishes->samples, 1, kSamplesMax, "N", "how many samples to show, at most 64");
   command.number("--epoch", wishes->epoch, 0, kPlaceMax, "E", "the epoch, counted from 0");
   command.number("--step", wishes->step, 0, kPlaceMax, "S", "the first batch to show, counted from 0");
+  command.number("--rank", wishes->rank, 0, kRanksMax, "R", "the rank whose samples to show, counted from 0");
+  command.number("--world-size", wishes->world_size, 1, kRanksMax, "N", "how many ranks share the data (default 1)");
   command.number("--columns", wishes->columns, 1, kColumnsMax, "C",
                  "samples beside each other (default: as many as fit)");
   command.number("--width", wishes->width, kWidthMin, kWidthMax, "PX",

@@ -30,7 +30,7 @@ double half_number(uint16_t bits) {
   return (bits & 0x8000) != 0 ? -size : size;
 }
 
-double number_at(spdld_dtype dtype, const std::byte* address) {
+double element_at(spdld_dtype dtype, const std::byte* address) {
   switch (dtype) {
     case SPDLD_UINT8:
     case SPDLD_BOOL:
@@ -103,7 +103,7 @@ int64_t Values::size() const {
 double Values::at(std::span<const int64_t> place) const {
   int64_t element = 0;
   for (size_t i = 0; i < place.size(); ++i) element += place[i] * strides_[i];
-  return number_at(dtype_, address_ + element * static_cast<int64_t>(spdld_dtype_bytes(dtype_)));
+  return element_at(dtype_, address_ + element * static_cast<int64_t>(spdld_dtype_bytes(dtype_)));
 }
 
 double Values::element(int64_t index) const {

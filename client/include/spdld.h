@@ -194,6 +194,8 @@ typedef struct spdld_attach_options {
   uint32_t replay;            /* A replay tells the trainer's own speed: see below. The loader hands out its first so
                                  many batches (at most 32, or as many as may be held) again and again. 0: as many as
                                  $SPDLD_REPLAY says; no replay where that is not set. */
+  int looks;                  /* 1: the caller looks at samples and trains nothing. The daemon's work for this loader
+                                 counts in no statistic, and nothing is kept in the cache. */
 } spdld_attach_options;
 
 typedef struct spdld_info {
@@ -226,6 +228,7 @@ typedef struct spdld_info {
                                        hold. Both are 0 while the loader has no memory, because the daemon is away or
                                        the process used other loaders */
   uint32_t replay;                  /* how many batches are replayed; 0: the loader does not replay */
+  const char* socket;               /* the path of the daemon's socket, for spdld_query */
 } spdld_info;
 
 typedef struct spdld_tensor {
@@ -358,7 +361,10 @@ SPDLD_API spdld_result spdld_push(spdld_loader* loader, uint64_t epoch, uint64_t
  * and `samples` the samples that the whole job consumed with them: step * global_size. `fingerprint` covers
  * everything that decides which bytes come at a place, but not where the data lies (see proto/PROTOCOL.md).
  * `pipeline` and `world_size` are there for people; nothing compares them. A loader that replays adds "replay":1, and
- * no loader takes that state. */
+ * no loader takes that state.
+ *
+ * A caller may add "skip_steps": a number of steps. A loader that takes the state then begins so many steps after the
+ * state's place, across the ends of epochs; SPDLD_INVALID: the run ends before. */
 SPDLD_API spdld_result spdld_state(const spdld_loader* loader, char** json);
 /* Moves the loader to a state's place, as spdld_seek does. SPDLD_INVALID: the state is damaged, or of a newer format.
  * SPDLD_CHANGED: the state belongs to another run; the sentence says what differs, and the loader stays where it is.

@@ -148,7 +148,7 @@ Outcome Attaching::ask() {
                                         folder, group, request_.rank, request_.world_size, request_.gpus.local_rank,
                                         request_.reader, request_.readers, position, fingerprint, request_.held_max,
                                         device, gpus, request_.gpus.transport, request_.gpus.ready_early, request_.join,
-                                        request_.batch_size, sought);
+                                        request_.batch_size, sought, request_.looks);
   const int fds[] = {memory.get()};
   const auto bytes = proto::finish(builder, proto::Body::Attach, body);
   const bool is_sent = greeting_.connection()->send(bytes, {fds, in_fd ? size_t{1} : size_t{0}});

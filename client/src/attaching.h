@@ -81,6 +81,7 @@ struct AttachRequest {
   std::string fingerprint;
   uint32_t held_max = 0;
   uint64_t batch_size = 0;
+  bool looks = false;
   GpuRequest gpus;
 };
 

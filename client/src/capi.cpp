@@ -233,6 +233,7 @@ spdld_result spdld_get_info(const spdld_loader* handle, spdld_info* target) {
     info.held = loader->held();
     info.held_max = loader->held_max();
     info.replay = loader->replay().wanted();
+    info.socket = loader->socket().c_str();
     return fill(info, target);
   });
 }

@@ -335,7 +335,9 @@ Outcome Loader::load_state(const State& state, bool anyway) {
     if (outcome.result == SPDLD_CHANGED) outcome.text += way_around(true);
     if (!outcome.ok()) return outcome;
   }
-  return seek(position_in(state, terms_));
+  Position position;
+  const Outcome found = find_position(state, terms_, position);
+  return found.ok() ? seek(position) : found;
 }
 
 // Gives back what lies in the socket unseen, so that the daemon can fill those slots for the new position at once.

@@ -64,6 +64,7 @@ class Loader {
 
   const Terms& terms() const { return terms_; }
   const std::string& daemon() const { return daemon_; }
+  const std::string& socket() const { return settings_.endpoint.path; }
   const AttachRequest& request() const { return settings_.request; }
   const Placement& placement() const { return placement_; }
   const Stats& stats() const { return stats_; }
@@ -114,6 +115,7 @@ class Loader {
   Outcome take_again(std::unique_ptr<Batch>& batch);
   void note(const Batch& batch);
   void step_on();
+  Outcome leave_out_steps();
   Outcome replicas_disagree(Position theirs) const;
   void send_pushed(size_t first);
   bool has_replicas() const { return settings_.request.readers > 1; }

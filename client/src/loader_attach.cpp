@@ -133,7 +133,15 @@ Outcome Loader::accept(const Attaching& attaching) {
   if (settings_.request.join != proto::Join::alone) settings_.request.join = proto::Join::exact;
   way_back_.reset();  // and with it `attaching`
   send_pushed(0);
-  return {};
+  return first ? leave_out_steps() : Outcome{};
+}
+
+// Of the state that the loader was attached with.
+Outcome Loader::leave_out_steps() {
+  if (!settings_.state || settings_.state->skip_steps == 0) return {};
+  Position position;
+  const Outcome found = find_position(*settings_.state, terms_, position);
+  return found.ok() ? seek(position) : found;
 }
 
 Outcome Loader::replicas_disagree(Position theirs) const {

@@ -153,6 +153,7 @@ Outcome settings_from(const spdld_attach_options& options, LoaderSettings& setti
   settings.warn = {options.warn, options.warn_user};
   request.held_max = options.held_max;
   request.batch_size = options.batch_size;
+  request.looks = options.looks != 0;
   settings.reconnect_ms = options.reconnect_ms == 0 ? kReconnectDefault_ms : std::max<int64_t>(0, options.reconnect_ms);
   if (options.held_wait_ms != 0) settings.held_wait_ms = std::clamp<int64_t>(options.held_wait_ms, 0, kWaitMax_ms);
   uint32_t local_rank = 0;

@@ -14,6 +14,7 @@ namespace {
 
 constexpr uint64_t kFormat = 1;
 constexpr const char* kReplay = "replay";          // a number, 1; no state of a run has it
+constexpr const char* kSkipSteps = "skip_steps";   // a number; it may be missing
 constexpr uint64_t kEpochEnd = uint64_t{1} << 63;  // an epoch after it can still be counted
 
 struct TextField {
@@ -49,7 +50,8 @@ Outcome check_names(const std::vector<FlatMember>& members) {
     const auto is_named = [&member](const auto& name) { return member.name == name; };
     const bool is_text =
         std::any_of(kTexts.begin(), kTexts.end(), [&](const TextField& field) { return is_named(field.name); });
-    const bool is_number = member.name == "format" || std::any_of(kNumberNames.begin(), kNumberNames.end(), is_named);
+    const bool is_number = member.name == "format" || member.name == kSkipSteps ||
+                           std::any_of(kNumberNames.begin(), kNumberNames.end(), is_named);
     if (!is_text && !is_number) return damaged("it holds " + in_quotes(member.name.substr(0, 64)));
     if (is_text != member.is_text) return damaged(in_quotes(member.name) + (is_text ? " is no text" : " is no number"));
     if (find(members, member.name) != &member) return damaged(in_quotes(member.name) + " comes twice");
@@ -144,6 +146,7 @@ Outcome read_state(std::string_view json, State& state) {
   read.samples = numbers[kSamples];
   read.global_size = numbers[kGlobalSize];
   read.world_size = numbers[kWorldSize];
+  if (const FlatMember* const skip = find(members, kSkipSteps)) read.skip_steps = skip->number;
   const Outcome sound = check_numbers(read);
   if (sound.ok()) state = std::move(read);
   return sound;
@@ -173,6 +176,29 @@ Position position_in(const State& state, const Terms& terms) {
   const uint64_t step = state.global_size == global_size ? state.position.step : state.samples / global_size;
   if (!terms.is_pushed() && step >= terms.steps_per_epoch) return {state.position.epoch + 1, 0};
   return {state.position.epoch, step};
+}
+
+Outcome find_position(const State& state, const Terms& terms, Position& position) {
+  position = position_in(state, terms);
+  if (state.skip_steps == 0) return {};
+  const auto too_many = [&](const std::string& why) {
+    return failure(SPDLD_INVALID,
+                   "the state leaves out " + std::to_string(state.skip_steps) + " steps (\"skip_steps\"), " + why);
+  };
+  uint64_t step = 0;
+  if (__builtin_add_overflow(position.step, state.skip_steps, &step)) return too_many("more than can be counted");
+  const uint64_t steps = terms.is_pushed() ? 0 : terms.steps_per_epoch;
+  if (steps == 0) {
+    position.step = step;
+    return {};
+  }
+  if (__builtin_add_overflow(position.epoch, step / steps, &position.epoch))
+    return too_many("more than can be counted");
+  position.step = step % steps;
+  const Position end{terms.epochs, 0};
+  if (terms.epochs == 0 || position < end || position == end) return {};
+  return too_many("and the run ends before: it has " + std::to_string(terms.epochs) + " epochs of " +
+                  std::to_string(steps) + " steps");
 }
 
 }  // namespace spdld::client

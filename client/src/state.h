@@ -17,6 +17,7 @@ struct State {
   uint64_t global_size = 0;
   uint64_t world_size = 0;  // for people
   bool replay = false;      // of a loader that replays: nobody goes on from it
+  uint64_t skip_steps = 0;  // after `position`, to be left out; a user writes it into a state, and no loader does
 };
 
 State state_of(const Terms& terms, Position position, uint32_t world_size, bool replay = false);
@@ -35,5 +36,7 @@ std::string way_around(bool attached);
 // The position of any state under these terms. With another global batch it is the position after as many samples,
 // rounded down to a step; a position beyond the epoch's last step is the next epoch's beginning.
 Position position_in(const State& state, const Terms& terms);
+// The same behind the steps that the state leaves out. SPDLD_INVALID: the run ends before.
+Outcome find_position(const State& state, const Terms& terms, Position& position);
 
 }  // namespace spdld::client

@@ -72,6 +72,7 @@ struct AttachRequest {
   uint32_t held_max = 0;    // 0: as the pipeline says
   uint64_t batch_size = 0;  // of this rank; 0: as the pipeline says
   std::string device;       // empty: as the pipeline says
+  bool looks = false;       // a person looks at samples: what is done for this client counts in no statistic
   std::vector<ClientGpu> gpus;
   memory::Transport transport = memory::Transport::kAuto;
   bool ready_early = false;

@@ -353,6 +353,7 @@ bool Session::read_attach(const proto::Attach& attach, AttachRequest& request) {
   request.fingerprint = proto::text_of(attach.fingerprint());
   request.held_max = attach.held_max();
   request.batch_size = attach.batch_size();
+  request.looks = attach.looks();
   return read_gpus(attach, request);
 }
 

@@ -33,9 +33,13 @@ double full_of(const PipelineFigures& pipeline, double seconds) {
 
 void add_decoding(Rates& rates, const NodeFigures& node, const PipelineFigures& pipeline) {
   const auto busy_s = spdld::seconds(node.decode_busy_ns);
-  double core_wait_s = 0;
-  for (const RoleFigures& role : node.roles)
+  double core_wait_s = 0, fetch_core_wait_s = 0;
+  for (const RoleFigures& role : node.roles) {
     if (role.role == "decode") core_wait_s = spdld::seconds(role.core_wait_ns);
+    if (role.role == "fetch") fetch_core_wait_s = spdld::seconds(role.core_wait_ns);
+  }
+  const double fetch_lanes_s = static_cast<double>(rates.fetch->lanes) * rates.seconds;
+  rates.fetch_core_wait = std::min(1.0, part(fetch_core_wait_s, fetch_lanes_s));
   rates.core_wait = part(core_wait_s, busy_s + core_wait_s);
   rates.throttled = std::min(1.0, part(spdld::seconds(node.throttled_ns), rates.seconds));
   const double lanes_s = static_cast<double>(rates.decode->lanes) * rates.seconds;

@@ -19,6 +19,7 @@ struct Rates {
   double decode_use = 0;             // of all pipelines together, with the time that threads waited for a core
   double own_part = 1;               // of the time of the decode threads: this pipeline's
   double core_wait = 0;              // the share of the decode threads' time in which they waited for a core
+  double fetch_core_wait = 0;        // the share of the lanes' time in which threads that read waited for a core
   double throttled = 0;              // the share of time that the CPU quota held the daemon back
   double copy_use = 0;               // of the busiest GPU's copies
   double fetch_s = 0, decode_s = 0;  // time of a lane, and of a core, for one delivered sample; 0: none was delivered

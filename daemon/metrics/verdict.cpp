@@ -14,7 +14,9 @@ namespace {
 constexpr double kJudgedFromS = 0.5;    // in a shorter window all waiting is noise
 constexpr double kWaitingMin = 0.02;    // trainers that wait less have what they want
 constexpr double kBusy = 0.85;          // a part that is busy for this share of the time limits the others
+constexpr double kHalfBusy = 0.5;       // a part that waits for cores need not be busy all the time
 constexpr double kCoreWait = 0.25;      // above this, the threads' real trouble is the cores
+constexpr double kCoreWaitNoticed = 0.1;  // above this, it is worth a remedy
 constexpr double kOwnPart = 0.75;       // below this, other pipelines have the threads
 constexpr double kDearOperation = 0.2;  // of the decoding: worth a remedy of its own
 constexpr double kLanesFactorMax = 4;   // beyond so many times the lanes nothing is forecast
@@ -83,6 +85,10 @@ class Judge {
       on_copy();
     else if (rates_.decode_use >= kBusy && rates_.decode_use >= rates_.fetch_use)
       on_decode();
+    else if (rates_.decode_use >= kHalfBusy && rates_.core_wait >= kCoreWait)
+      on_taken_cores(decode_threads());
+    else if (rates_.fetch_use >= kBusy && rates_.fetch_core_wait >= kCoreWait)
+      on_taken_cores_of_reads();
     else if (rates_.fetch_use >= kBusy)
       on_fetch();
     else if (pipeline_.in_flight_waits > 0)
@@ -162,6 +168,10 @@ class Judge {
       suggest("Nothing is to be mended in the loader: it could deliver about " + times(capacity / rates_.now) +
                   " as many samples.",
               0);
+    if (rates_.core_wait >= kCoreWait)
+      suggest("The decode threads wait for a core " + percent(rates_.core_wait) + " of their time, since " +
+                  who_has_the_cores() + ": that may slow the trainer as well.",
+              0);
     trust(1, std::max(rates_.waiting / kWaitingMin, std::max(rates_.decode_use, rates_.fetch_use) - 0.5));
   }
 
@@ -182,26 +192,47 @@ class Judge {
 
   void on_decode() {
     trust(rates_.decode_use, std::max(rates_.fetch_use, rates_.copy_use));
-    const std::string threads = counted(static_cast<double>(rates_.decode->lanes), "decode thread");
+    const std::string threads = decode_threads();
     if (rates_.core_wait >= kCoreWait) return on_taken_cores(threads);
     if (rates_.own_part < kOwnPart) return on_other_pipelines(threads);
     say(Limiter::kDecode, "Decoding is busy " + percent(rates_.decode_use) + " of the time on " + threads + " (" +
                               duration(rates_.decode_s) + " a sample" + dearest() + "), and " + waits() + ".");
+    if (rates_.core_wait >= kCoreWaitNoticed)
+      suggest_cores(rates_.speedup(rates_.fetch_lanes(), rates_.decode_lanes()));
     suggest_threads();
     suggest_operations();
     suggest_cache(true);
   }
 
-  void on_taken_cores(const std::string& threads) {
-    std::string who = rates_.throttled > kWaitingMin ? "the CPU quota of the daemon's cgroup holds them back " +
-                                                           percent(rates_.throttled) + " of the time"
-                                                     : "other programs have the cores";
-    say(Limiter::kCpu, "The " + threads + " wait for a core " + percent(rates_.core_wait) + " of their time, since " +
-                           who + "; " + waits() + ".");
+  std::string decode_threads() const { return counted(static_cast<double>(rates_.decode->lanes), "decode thread"); }
+
+  std::string who_has_the_cores() const {
+    return rates_.throttled > kWaitingMin
+               ? "the CPU quota of the daemon's cgroup holds them back " + percent(rates_.throttled) + " of the time"
+               : "other programs have the cores";
+  }
+
+  void suggest_cores(double speedup) {
     suggest(rates_.throttled > kWaitingMin ? "Raise the quota (CPUQuota= of the service, or cpu.max)."
                                            : "Move other programs off the node, or give spdld cores of its own.",
-            rates_.speedup(rates_.fetch_lanes(), rates_.decode_lanes()));
+            speedup);
+  }
+
+  void on_taken_cores(const std::string& threads) {
+    trust(rates_.core_wait, 0);
+    say(Limiter::kCpu, "The " + threads + " wait for a core " + percent(rates_.core_wait) + " of their time, since " +
+                           who_has_the_cores() + "; " + waits() + ".");
+    suggest_cores(rates_.speedup(rates_.fetch_lanes(), rates_.decode_lanes()));
     suggest_operations();
+  }
+
+  // The time of a read is mostly the time in which its thread has no core.
+  void on_taken_cores_of_reads() {
+    trust(rates_.fetch_core_wait, 0);
+    say(Limiter::kCpu, "The threads that read wait for a core " + percent(rates_.fetch_core_wait) +
+                           " of the time, since " + who_has_the_cores() + "; " + waits() + ".");
+    suggest_cores(
+        rates_.speedup(rates_.fetch_lanes() / (1 - std::min(rates_.fetch_core_wait, 0.95)), rates_.decode_lanes()));
   }
 
   void on_other_pipelines(const std::string& threads) {

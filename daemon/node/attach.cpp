@@ -141,7 +141,8 @@ void Node::attach(const control::Client& client, control::AttachRequest request,
   opening.is_wanted = [reply] { return !reply->client_gone(); };
   const size_t per_user_max = is_owner(client.uid) ? SIZE_MAX : options_.settings.pipelines_per_user_max;
   const uint64_t side_bytes_max = is_owner(client.uid) ? UINT64_MAX : options_.settings.side_bytes_per_user_max;
-  const Opener opener{client.uid, request.pipeline, per_user_max, side_bytes_max, resolved->within, resolved->stores};
+  const Opener opener{client.uid,       request.pipeline, per_user_max, side_bytes_max,
+                      resolved->within, resolved->stores, request.looks};
   const Status status = pipelines_.open(resolved->spec, opener, std::move(opening));
   if (!status) reply->refused(status.error());
 }

@@ -338,6 +338,11 @@ void Feed::post(std::function<void(Feed&)> task) {
   });
 }
 
+bool Feed::has_job(const std::string& group) const {
+  return setting_.key.group == group ||
+         std::any_of(seats_.begin(), seats_.end(), [&](const auto& seat) { return seat.second.group == group; });
+}
+
 std::string Feed::gpu() const { return ring_.slots().front().memory->gpu(); }
 
 // The position of a reader that joins now.

@@ -131,6 +131,8 @@ class Feed final : public pipeline::FillObserver, public std::enable_shared_from
   State state() const { return state_; }
   bool is_open() const { return state_ < State::kFailed; }  // its readers get batches
   const Seats& seats() const { return seats_; }
+  // Whether a trainer of this group has a seat, or the feed is that group's alone.
+  bool has_job(const std::string& group) const;
   uint64_t cut_loose() const { return cut_loose_; }  // jobs that were cut loose so far
   Tap* tap() const { return tap_.get(); }            // its filler, where that is a Tap; else none
   const delivery::Ring& ring() const { return ring_; }

@@ -234,7 +234,8 @@ NodeFigures measure_node(const Node::View& view) {
 
 NodeFigures measure(const Node::View& view) {
   NodeFigures out = measure_node(view);
-  for (const auto& [key, entry] : view.pipelines.entries()) out.pipelines.push_back(measure(view, *entry, out.stores));
+  for (const auto& [key, entry] : view.pipelines.entries())
+    if (!entry->looks) out.pipelines.push_back(measure(view, *entry, out.stores));
   return out;
 }
 
@@ -244,13 +245,18 @@ NodeFigures measure_with(const Node::View& view, const Pipelines::Entry& entry) 
   return out;
 }
 
+void Measuring::look_at_pss(uint64_t now_ns, uint64_t age_ns_max) {
+  if (pss_looked_ns_ != 0 && now_ns - pss_looked_ns_ < age_ns_max) return;
+  pss_bytes_ = own_pss_bytes();
+  pss_looked_ns_ = now_ns;
+}
+
+void Measuring::freshen(uint64_t now_ns) { look_at_pss(now_ns, kFreshPssNs); }
+
 void Measuring::tick(const Node::View& view) {
   const uint64_t now_ns = monotonic_ns();
   if (!kHasStatistics || !history_.wants(now_ns)) return;
-  if (pss_looked_ns_ == 0 || now_ns - pss_looked_ns_ >= kPssNs) {
-    pss_bytes_ = own_pss_bytes();
-    pss_looked_ns_ = now_ns;
-  }
+  look_at_pss(now_ns, kPssNs);
   history_.keep(measure(view));
 }
 

@@ -29,10 +29,15 @@ class Measuring {
   // Called at every tick; measures once a second.
   void tick(const Node::View& view);
   const metrics::History& history() const { return history_; }
+  // For somebody who looks now: pss_bytes() is at most kFreshPssNs old then.
+  void freshen(uint64_t now_ns);
   uint64_t pss_bytes() const { return pss_bytes_; }
 
  private:
   static constexpr uint64_t kPssNs = 10'000'000'000;  // adding up a large process's pages takes milliseconds
+  static constexpr uint64_t kFreshPssNs = 150'000'000;
+  void look_at_pss(uint64_t now_ns, uint64_t age_ns_max);
+
   metrics::History history_;
   uint64_t pss_bytes_ = 0, pss_looked_ns_ = 0;
 };

@@ -17,6 +17,7 @@
 #include "daemon/base/memory_reserve.h"
 #include "daemon/node/access.h"
 #include "daemon/node/defaults.h"
+#include "daemon/node/finding.h"
 #include "daemon/node/measuring.h"
 #include "daemon/node/reload.h"
 #include "daemon/node/reports.h"
@@ -202,7 +203,13 @@ void Node::look_after_all() {
   monitoring_.tick(now_ns);
   seating_.tick(now_ns);
   recorder_.tick();
-  tuning_.look(seating_.all_feeds(), now_ns);
+  // Pipelines for looking alone have no say in how many threads the trainers' pipelines need.
+  std::vector<Feed*> trained = seating_.all_feeds();
+  std::erase_if(trained, [this](const Feed* feed) {
+    const Pipelines::Entry* entry = pipelines_.find(feed->pipeline());
+    return entry != nullptr && entry->looks;
+  });
+  tuning_.look(trained, now_ns);
   pipelines_.look_at_listings(now_ns);
   pipelines_.note_cpu(pool_.busy_ns().value());
   host_memory_.tick(now_ns);
@@ -355,6 +362,7 @@ Result<std::string> Node::query(const control::Client& client, std::string_view 
                            });
   }
   if (topic == "page") return page_document(client);
+  if (topic == "status" || topic == "metrics") measuring_->freshen(monotonic_ns());
   if (is_owner(client.uid)) return report(view(), client, topic, argument);  // they read what they have just written
   const Answers::Question question{client.uid, topic, argument};
   const uint64_t now_ns = monotonic_ns();

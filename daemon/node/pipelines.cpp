@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <new>
+#include <set>
 
 #include "config/field_path.h"
 #include "config/side_paths.h"
@@ -64,8 +65,9 @@ Pipelines::~Pipelines() = default;
 
 Status Pipelines::open(const config::PipelineSpec& spec, const Opener& opener, Opening opening) {
   const bool is_named = !opener.named_as.empty();
-  std::string key =
-      (is_named ? "named " + opener.named_as : std::to_string(opener.uid)) + " " + config::full_json(spec);
+  std::string key = (opener.looks ? "looks " : "") +
+                    (is_named ? "named " + opener.named_as : std::to_string(opener.uid)) + " " +
+                    config::full_json(spec);
   // The operator may change them.
   for (const auto& folder : opener.within) key += (folder.follow_links ? " linked " : " ") + folder.path.string();
   if (opener.stores.is_bound) key += " bound";
@@ -81,13 +83,13 @@ Status Pipelines::open(const config::PipelineSpec& spec, const Opener& opener, O
   if (!is_named) {
     if (Status fits = check_side_bytes(spec, opener); !fits) return fits;
   }
-  size_t same_name = 0;
-  for (const auto& [other_key, entry] : entries_) same_name += entry->spec.name == spec.name;
   auto entry = std::make_unique<Entry>();
   entry->key = key;
   entry->number = ++last_number_;
-  entry->shown_name = same_name ? spec.name + "#" + std::to_string(same_name + 1) : spec.name;
+  entry->shown_name = opener.looks ? spec.name : free_name(spec.name);
   entry->spec = spec;
+  entry->looks = opener.looks;
+  if (opener.looks) entry->spec.cache = config::CacheForm::kOff, entry->spec.share = config::Share::kCache;
   if (!opener.within.empty()) entry->places.bounds = bounds_of(opener);
   entry->places.stores = stores_.allow(opener.stores.beginnings, opener.stores.is_bound);
   entry->uid = opener.uid;
@@ -99,6 +101,15 @@ Status Pipelines::open(const config::PipelineSpec& spec, const Opener& opener, O
   list(*entry);
   entries_.emplace(key, std::move(entry));
   return Done{};
+}
+
+std::string Pipelines::free_name(const std::string& name) const {
+  std::set<std::string_view> taken;
+  for (const auto& [key, entry] : entries_)
+    if (!entry->looks) taken.insert(entry->shown_name);
+  std::string free = name;
+  for (size_t number = 2; taken.contains(free); ++number) free = name + "#" + std::to_string(number);
+  return free;
 }
 
 // Idle pipelines of the user make room.
@@ -393,6 +404,7 @@ double Pipelines::user_weight_of(const Entry& entry) const {
 }
 
 double Pipelines::weight_of(const Entry& entry) const {
+  if (entry.looks) return std::min(entry.spec.cpu_weight, kLooksWeightMax);
   if (is_sent(entry)) return std::min(entry.spec.cpu_weight, kSentWeightMax);
   if (entry.named_as.empty()) return entry.spec.cpu_weight;
   const auto at = weights_.find(entry.named_as);
@@ -412,11 +424,15 @@ void Pipelines::release_caches(const std::function<bool(const pipeline::Pipeline
 
 void Pipelines::close_idle() {
   std::vector<Entry*> idle;
+  const uint64_t now_ns = monotonic_ns();
+  std::erase_if(entries_, [now_ns](const auto& named_entry) {
+    const Entry& entry = *named_entry.second;
+    return entry.looks && !entry.is_in_use() && now_ns - entry.idle_since_ns > kLooksIdleNsMax;
+  });
   for (const auto& [key, entry] : entries_)
-    if (!entry->listing && entry->idle_since_ns) idle.push_back(entry.get());
+    if (!entry->looks && !entry->listing && entry->idle_since_ns) idle.push_back(entry.get());
   std::sort(idle.begin(), idle.end(),
             [](const Entry* a, const Entry* b) { return a->idle_since_ns > b->idle_since_ns; });
-  const uint64_t now_ns = monotonic_ns();
   for (size_t i = 0; i < idle.size(); i++)
     if (i >= kIdleMax || now_ns - idle[i]->idle_since_ns > kIdleNsMax) entries_.erase(std::string(idle[i]->key));
   if (!idle.empty()) weigh();

@@ -44,14 +44,17 @@ struct Opener {
   uint64_t side_bytes_max = UINT64_MAX;             // of memory that operations of this uid's specs may keep files in
   std::vector<source::Bounds::Folder> within = {};  // its files must lie in one of these; empty: anywhere
   AllowedUris stores = {};                          // its remote objects
+  bool looks = false;                               // as AttachRequest::looks
 };
 
 class Pipelines {
  public:
   static constexpr uint64_t kIdleNsMax = 600ull * 1'000'000'000;
   static constexpr size_t kIdleMax = 8;
+  static constexpr uint64_t kLooksIdleNsMax = 60ull * 1'000'000'000;
   static constexpr unsigned kListingThreads = 4;
-  static constexpr double kSentWeightMax = 1;  // of other users' specs: the weight of a plain pipeline
+  static constexpr double kSentWeightMax = 1;     // of other users' specs: the weight of a plain pipeline
+  static constexpr double kLooksWeightMax = 0.1;  // of what is there for looking alone
 
   struct Limits {
     // Listings of a user under way at once, and how long one of what a user sent may take (0: any time). They bind
@@ -70,6 +73,9 @@ class Pipelines {
     config::PipelineSpec spec;
     source::Places places;  // where its files and objects must lie
     uid_t uid = 0;
+    // Nobody trains with it: it stands beside the pipeline of the same spec that trainers have, keeps nothing in the
+    // cache, and is in no list and no statistic.
+    bool looks = false;
     // The operator's name for it, which the table of access has; its own spec may say another. Empty: it was sent.
     std::string named_as;
     std::shared_ptr<pipeline::Pipeline> pipeline;  // none while it is being listed for the first time
@@ -153,6 +159,8 @@ class Pipelines {
 
   // Answers `opening` for an entry that is there: at once, or when it is listed.
   Status wait_for(Entry& entry, Opening opening);
+  // The name, or the name with the least number that no other pipeline is shown with.
+  std::string free_name(const std::string& name) const;
   Status check_side_bytes(const config::PipelineSpec& spec, const Opener& opener);
   void list(Entry& entry);
   User& user(uid_t uid);

@@ -2,9 +2,6 @@
 
 #include <unistd.h>
 
-#include <charconv>
-#include <set>
-#include <sstream>
 
 #include "config/document.h"
 #include "daemon/base/memory_reserve.h"
@@ -12,19 +9,16 @@
 #include "daemon/metrics/document.h"
 #include "daemon/node/access.h"
 #include "daemon/node/description.h"
+#include "daemon/node/finding.h"
 #include "daemon/node/measuring.h"
 #include "daemon/node/metrics_document.h"
+#include "daemon/node/samples_document.h"
 #include "daemon/node/sight.h"
-#include "daemon/source/sample_list.h"
-#include "proto/text.h"
 
 namespace spdld::node {
 namespace {
 
 using config::Json;
-
-constexpr size_t kSampleIdsMax = 1000;
-constexpr size_t kLinesBytesMax = size_t{1} << 20;  // some 10 ms of the control thread
 
 std::string dump(const Json& document) { return document.dump(); }
 
@@ -58,27 +52,13 @@ Json summary(const Node::View& view, const Sight& sight, const Pipelines::Entry&
   return out;
 }
 
-// The operator's pipelines that nobody has opened.
-std::set<std::string> available(const Node::View& view, const control::Client& client) {
-  std::set<std::string> names;
-  const auto& folder = view.options.settings.pipelines_dir;
-  std::error_code error, ignored;
-  if (folder.empty()) return names;
-  for (const auto& file : std::filesystem::directory_iterator(folder, error))
-    if (file.path().extension() == ".toml" && file.is_regular_file(ignored) &&
-        proto::text_fault(proto::TextKind::kPipeline, file.path().stem().native()).empty() &&
-        may_use(view.options.settings, file.path().stem(), client))
-      names.insert(file.path().stem());
-  for (const auto& [key, entry] : view.pipelines.entries()) names.erase(entry->named_as);
-  return names;
-}
-
 Json list_document(const Node::View& view, const control::Client& client) {
   Json pipelines = Json::array();
   const Sight sight(view, client);
   for (const auto& [key, entry] : view.pipelines.entries())
     if (sight.of(*entry)) pipelines.push_back(summary(view, sight, *entry));
-  for (const auto& name : available(view, client)) pipelines.push_back(summary(name, {"available", {}}, geteuid()));
+  for (const auto& name : available_pipelines(view, client))
+    pipelines.push_back(summary(name, {"available", {}}, geteuid()));
   return {{"pipelines", pipelines}};
 }
 
@@ -220,7 +200,7 @@ Json status_document(const Node::View& view, const control::Client& client) {
                 {"limited_by", settings.cpu_budget ? "setting" : std::string(view.cpu_limit.limited_by)},
                 {"used_s", seconds(process_cpu_ns())},
                 {"decode_busy_s", seconds(view.pool.busy_ns().value())}};
-  out["memory"] = {{"pss_bytes", own_pss_bytes()},
+  out["memory"] = {{"pss_bytes", view.pss_bytes},
                    {"slot_bytes", view.slot_bytes},
                    {"slot_bytes_max", settings.slot_bytes_max},
                    {"spare_slot_bytes", view.spare_slot_bytes},
@@ -311,37 +291,6 @@ Json errors_document(const Node::View& view, const control::Client& client, std:
           {"missing", missing}};
 }
 
-// As many lines of an exported listing as an answer may have; the next query goes on behind them.
-Result<std::string> lines_document(const Pipelines::Entry& entry, std::istringstream& words) {
-  const source::Listing& listing = entry.pipeline->listing();
-  uint64_t sample = 0;
-  if (!(words >> sample) || sample > listing.size())
-    return Error{Trouble::kUsage, "\"from\" needs a sample of pipeline " + entry.shown_name + ", which has " +
-                                      std::to_string(listing.size())};
-  std::string lines = sample == 0 ? source::exported_head(listing) : "";
-  for (; sample < listing.size() && lines.size() < kLinesBytesMax; sample++)
-    source::append_exported(lines, listing, sample);
-  return dump({{"fingerprint", listing.fingerprint()},
-               {"listed", listing.size()},
-               {"next", sample},
-               {"lines", std::move(lines)}});
-}
-
-Result<std::string> samples_document(const Pipelines::Entry& entry, std::istringstream& ids) {
-  Json samples = Json::array();
-  for (std::string word; ids >> word;) {
-    if (word == "from" && samples.empty()) return lines_document(entry, ids);
-    uint64_t id = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
-    if (error != std::errc() || end != word.data() + word.size() || id >= entry.pipeline->listing().size())
-      return Error{Trouble::kUsage, "'" + config::printable(word) + "' is no sample of pipeline " + entry.shown_name +
-                                        ", which has " + std::to_string(entry.pipeline->listing().size())};
-    if (samples.size() == kSampleIdsMax) return Error{Trouble::kLimit, "at most 1000 samples can be asked for at once"};
-    samples.push_back({{"id", id}, {"name", entry.pipeline->listing().name(id)}});
-  }
-  return dump({{"samples", samples}});
-}
-
 // Of the pipeline of this name; "": of all that the client may see.
 Json node_metrics(const Node::View& view, const control::Client& client, const std::string& name) {
   Json document = ping_document(view);
@@ -351,26 +300,10 @@ Json node_metrics(const Node::View& view, const control::Client& client, const s
 
 }  // namespace
 
-Result<const Pipelines::Entry*> find_pipeline(const Node::View& view, const control::Client& client,
-                                              const std::string& name) {
-  const Sight sight(view, client);
-  const Pipelines::Entry* found = nullptr;
-  for (const auto& [key, entry] : view.pipelines.entries())
-    if (entry->shown_name == name && sight.of(*entry)) found = entry.get();
-  if (found) return found;
-  if (available(view, client).contains(name))
-    return Error{Trouble::kNotFound, "pipeline '" + name + "' is available, but nobody has opened it yet"};
-  return Error{Trouble::kNotFound, "no pipeline '" + config::printable(name) + "' is open here: see spdlctl ls"};
-}
-
-Error still_being_listed(const std::string& name) {
-  return {Trouble::kNotFound, "pipeline '" + name + "' is still being listed"};
-}
-
 uint64_t errors_total(const Node::View& view) {
   uint64_t total = 0;
   for (const auto& [key, entry] : view.pipelines.entries())
-    if (entry->pipeline) total += entry->pipeline->errors().total() + entry->pipeline->missing_count();
+    if (entry->pipeline && !entry->looks) total += entry->pipeline->errors().total() + entry->pipeline->missing_count();
   return total;
 }
 
@@ -397,19 +330,19 @@ Result<std::string> report(const Node::View& view, const control::Client& client
   if (topic == "status") return dump(status_document(view, client));
   if (topic == "list") return dump(list_document(view, client));
 
-  std::istringstream words{std::string(argument)};
-  std::string name;
-  words >> name;
-  if (topic == "metrics" && name.empty()) return dump(node_metrics(view, client, name));
-  if (topic == "errors" && name.empty()) return dump(errors_document(view, client, name));
-  const auto found = find_pipeline(view, client, name);
+  const Question question = question_in(argument);
+  if (topic == "metrics" && argument.empty()) return dump(node_metrics(view, client, {}));
+  if (topic == "errors" && argument.empty()) return dump(errors_document(view, client, {}));
+  const auto found = question.group.empty() ? find_pipeline(view, client, question.name)
+                                            : find_pipeline_of(view, client, question.name, question.group);
   if (!found) return found.error();
-  if (topic == "metrics") return dump(node_metrics(view, client, name));
-  if (topic == "errors") return dump(errors_document(view, client, name));
+  if ((*found)->looks && topic != "samples") return not_open(question.name);
+  if (topic == "metrics") return dump(node_metrics(view, client, (*found)->shown_name));
+  if (topic == "errors") return dump(errors_document(view, client, (*found)->shown_name));
   if (topic == "describe") return dump(describe_document(view, Sight(view, client), **found));
   if (topic == "samples") {
-    if (!(*found)->pipeline) return still_being_listed(name);
-    return samples_document(**found, words);
+    if (!(*found)->pipeline) return still_being_listed(question.name);
+    return samples_document(view, **found, question);
   }
   return Error{Trouble::kUsage, "there is no such topic to ask about"};
 }

@@ -13,11 +13,6 @@ namespace spdld::node {
 Result<std::string> report(const Node::View& view, const control::Client& client, std::string_view topic,
                            std::string_view argument);
 
-// The open pipeline of this name that the client may see; an error says why there is none.
-Result<const Pipelines::Entry*> find_pipeline(const Node::View& view, const control::Client& client,
-                                              const std::string& name);
-Error still_being_listed(const std::string& name);
-
 // errors_total counts bad samples and missing data of all open pipelines. last_errors_document is the document of
 // `errors` for the daemon's own user, with `daemon`, `pid` and `written`.
 uint64_t memory_waits(const Node::View& view);  // how often a sample of an open pipeline had to wait for memory

@@ -169,8 +169,7 @@ SheetTaker::SheetTaker(const batch::Layout& layout, std::span<const config::Outp
   for (size_t i = 0; i < layout.tensors().size() && !label_; i++) {
     const batch::TensorPlace& place = layout.tensors()[i];
     const bool is_number = place.role == batch::Role::kRows && place.sample_shape.empty() &&
-                           place.name != "sample_id" && place.name != "mask" &&
-                           (place.dtype == DType::kInt64 || place.dtype == DType::kInt32);
+                           place.name != "sample_id" && (place.dtype == DType::kInt64 || place.dtype == DType::kInt32);
     if (!is_number) continue;
     label_ = i;
     for (const auto& output : outputs)

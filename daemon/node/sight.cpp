@@ -27,6 +27,7 @@ bool Sight::of_user(uid_t uid) const { return of_everything() || is_same_user(cl
 bool Sight::of(const control::Client& other) const { return client_.session == other.session || of_user(other.uid); }
 
 bool Sight::of(const Pipelines::Entry& entry) const {
+  if (entry.looks) return false;
   if (of_everything()) return true;
   return entry.named_as.empty() ? is_same_user(client_, entry.uid)
                                 : may_use(view_.options.settings, entry.named_as, client_);

@@ -19,7 +19,8 @@ class Sight {
   bool of_user(uid_t uid) const;
   // Whether that session is the client's own, or another one of the same user.
   bool of(const control::Client& other) const;
-  // Whether the pipeline may be seen at all: a user's own spec, and a named pipeline that this user may use.
+  // Whether the pipeline may be seen at all: a user's own spec, and a named pipeline that this user may use. Nobody
+  // sees a pipeline that is there for looking alone.
   bool of(const Pipelines::Entry& entry) const;
   // Whether the client may see the paths of the pipeline's spec. The paths of a named pipeline are the operator's.
   bool of_paths(const Pipelines::Entry& entry) const;

@@ -67,7 +67,7 @@ http::Answer batch_answer(const Node::View& view, const http::Request& request) 
   const std::string name = request.parameter("pipeline");
   const Pipelines::Entry* found = nullptr;
   for (const auto& [key, entry] : view.pipelines.entries())
-    if (entry->shown_name == name && entry->pipeline) found = entry.get();
+    if (entry->shown_name == name && entry->pipeline && !entry->looks) found = entry.get();
   if (!found) return http::sentence(404, "no pipeline '" + config::printable(name) + "' is open here");
   std::string why = "No trainer takes batches.";
   for (const auto& [key, feed] : feeds_of(view, *found)) {

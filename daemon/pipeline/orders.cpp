@@ -33,6 +33,16 @@ Orders::Found Orders::find(uint64_t epoch, Reader& reader) {
   return found;
 }
 
+Orders::Found Orders::look(uint64_t epoch) {
+  if (!order_.begins_slowly()) return std::make_shared<sampler::EpochOrder>(order_, epoch);
+  const std::lock_guard lock(mutex_);
+  Found found = kept(epoch);
+  const bool was_idle = wanted_.empty();
+  if (!found) want(epoch, nullptr);
+  if (was_idle && !wanted_.empty()) pool_.submit(lane_, *making_);
+  return found;
+}
+
 Orders::Found Orders::kept(uint64_t epoch) const {
   const auto at = std::find_if(kept_.begin(), kept_.end(), [&](const Found& kept) { return kept->epoch() == epoch; });
   return at == kept_.end() ? nullptr : *at;

@@ -126,6 +126,12 @@ void Sharding::sort_steps(const Buckets& buckets) {
   listed_ = std::make_shared<const std::vector<uint32_t>>(std::move(order));
 }
 
+Sharding Sharding::of_rank(uint64_t rank) const {
+  Sharding other = *this;
+  other.rank_ = rank;
+  return other;
+}
+
 Sharding Sharding::without_steps() const {
   Sharding open = *this;
   open.steps_ = 0;

@@ -67,10 +67,13 @@ class Sharding {
   // The same sizes, for epochs that the client cuts into steps ([order] shuffle = "client"): each rank has epochs of
   // its own.
   Sharding without_steps() const;
+  // The part of another rank of the same job; rank < world_size().
+  Sharding of_rank(uint64_t rank) const;
 
   uint64_t steps() const { return steps_; }              // of an epoch, for every rank; 0: not known
   uint64_t batch_size() const { return batch_size_; }    // this rank's, of a full step; the largest of all stretches'
   uint64_t global_size() const { return global_size_; }  // G; the largest
+  uint64_t world_size() const { return world_size_; }
   bool is_only_rank() const { return world_size_ == 1; }
   // Whether steps take the positions of an epoch in turn, all full steps equally many.
   bool is_in_turn() const { return !seed_ && !listed_; }

@@ -68,11 +68,12 @@ class WithoutDaemon(Case):
         done = spdlctl("check", file, ROOT / "config/examples/spdld.toml")
         self.assert_code(done, FINE)
         lines = done.stdout.splitlines()
-        self.assertEqual(len(lines), 2)
+        self.assertEqual(len(lines), 3)
         self.assertTrue(lines[0].startswith(f"{file}: fine, pipeline small: image-folder /data/train"), lines[0])
         self.assertTrue(lines[0].endswith("; cache auto"), lines[0])
-        self.assertIn("spdld.toml: fine, the daemon's file", lines[1])
-        self.assertIn("a cache of at most a quarter of the memory", lines[1])
+        self.assertEqual(lines[1], f"{file}: data, source: uri: /data/train does not exist here.")
+        self.assertIn("spdld.toml: fine, the daemon's file", lines[2])
+        self.assertIn("a cache of at most a quarter of the memory", lines[2])
 
     def test_check_knows_the_types_of_outputs_that_follow_a_view(self):
         done = spdlctl("check", ROOT / "config/examples/detection.toml")

@@ -152,6 +152,50 @@ TEST_CASE("cores that other programs take are told from threads that work") {
   check_forecast(forecast(verdict, "Move other programs"), run, slow);
 }
 
+TEST_CASE("cores that other programs take are named where no part is busy all the time") {
+  SimulatedRun run = simulate({.fetch_lanes = 16,
+                               .fetch_lanes_max = 16,
+                               .slots = 3,
+                               .fetch_ms = 1,
+                               .decode_ms = 0.1,
+                               .trainer_ms = 10,
+                               .slow_one_in = 400,
+                               .slow_factor = 100},
+                              40);
+  REQUIRE(verdict_on(run).limiter == Limiter::kStragglers);
+  metrics::NodeFigures& node = run.window.figures;
+  const double lanes_ns = 2 * run.window.seconds * 1e9;  // of both decode threads
+  node.decode_busy_ns = static_cast<uint64_t>(0.3 * lanes_ns);
+  for (const double waited : {0.2, 0.35}) {
+    node.roles = {{"decode", 2, node.decode_busy_ns, static_cast<uint64_t>(waited * lanes_ns)}};
+    const Verdict verdict = verdict_on(run);
+    CHECK(verdict.limiter == Limiter::kCpu);
+    CHECK_THAT(verdict.sentence, Catch::Contains("other programs have the cores"));
+    CHECK(verdict.confidence > 0.4);
+  }
+  node.roles = {{"decode", 2, node.decode_busy_ns, static_cast<uint64_t>(0.05 * lanes_ns)}};
+  CHECK(verdict_on(run).limiter == Limiter::kStragglers);
+}
+
+TEST_CASE("reads that wait for cores are told from reads that wait for the disk") {
+  SimulatedRun run =
+      simulate({.fetch_lanes = 4, .fetch_lanes_max = 4, .fetch_ms = 10, .decode_ms = 0.5, .trainer_ms = 10});
+  REQUIRE(verdict_on(run).limiter == Limiter::kFetch);
+  const double lanes_ns = 4 * run.window.seconds * 1e9;
+  run.window.figures.roles.push_back({"fetch", 4, 0, static_cast<uint64_t>(0.6 * lanes_ns)});
+  const Verdict verdict = verdict_on(run);
+  CHECK(verdict.limiter == Limiter::kCpu);
+  CHECK_THAT(verdict.sentence, Catch::Contains("threads that read wait for a core 60 %"));
+  CHECK(forecast(verdict, "Move other programs") > 1.5);
+}
+
+TEST_CASE("a few cores that other programs take are a remedy beside the decoding") {
+  const SimulatedRun run = simulate({.decode_ms = 4, .trainer_ms = 20, .core_part = 0.85});
+  const Verdict verdict = verdict_on(run);
+  CHECK(verdict.limiter == Limiter::kDecode);
+  CHECK(forecast(verdict, "Move other programs") > 1);
+}
+
 TEST_CASE("a bound of bytes in flight that is too low is named") {
   SimulatedPipeline slow{.fetch_lanes = 64,
                          .fetch_lanes_max = 64,

@@ -33,13 +33,21 @@ Json look(const Globals& globals, const TopWishes& wishes) {
   return document;
 }
 
+// As the daemon shows the pipeline that the user means by a name: "train" may mean "train#2".
+std::string shown_name(const Json& document, const std::string& wished) {
+  if (wished.empty()) return wished;
+  const auto pipelines = list_or_empty(table_or_empty(document, "now"), "pipelines").values();
+  const std::string shown = pipelines.empty() ? std::string() : text_or_empty(pipelines.front(), "name");
+  return shown.empty() ? wished : shown;
+}
+
 ExitCode write_looks(const Globals& globals, const TopWishes& wishes) {
   const auto window_s = static_cast<uint32_t>(std::stoul(wishes.window));
   const auto view = [&](double) {
     View seen;
     seen.document = look(globals, wishes);
     seen.text = [document = seen.document, window_s, pipeline = wishes.pipeline](const Page& page) {
-      return top::batch_text(document, window_s, pipeline, page.columns);
+      return top::batch_text(document, window_s, shown_name(document, pipeline), page.columns);
     };
     return seen;
   };
@@ -54,9 +62,11 @@ ExitCode top_of(const Globals& globals, const TopWishes& wishes) {
     std::fputs("spdlctl: this spdlctl was built without ncurses and has no live view: --batch is taken.\n", stderr);
     return write_looks(globals, wishes);
   }
+  Json first = look(globals, wishes);
+  const std::string name = shown_name(first, wishes.pipeline);
   top::show_live(
-      look(globals, wishes), [&] { return look(globals, wishes); }, wishes.pipeline,
-      wishes.interval_s.value_or(kTopIntervalS), page_of_stdout().colour);
+      std::move(first), [&] { return look(globals, wishes); }, name, wishes.interval_s.value_or(kTopIntervalS),
+      page_of_stdout().colour);
   return kFine;
 }
 

@@ -47,7 +47,7 @@ def attach(pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], *, rank:
            held_wait: Optional[float] = None, private: bool = True,
            dp_rank: Optional[int] = None, dp_size: Optional[int] = None, replica: Optional[int] = None,
            replicas: Optional[int] = None, join: Optional[str] = None, batch_size: int = 0,
-           progress: Optional[bool] = None, replay: int = 0, **unknown: NoReturn) -> Loader:
+           progress: Optional[bool] = None, replay: int = 0, looks: bool = False, **unknown: NoReturn) -> Loader:
     """Attaches this process to a pipeline as one rank of a training job, and waits until the data set is listed.
 
     pipeline: a dict with the keys of a pipeline file, the path of a file that ends in .toml or .json, or the name of a
@@ -137,6 +137,8 @@ def attach(pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], *, rank:
         nothing, and stats() tells that speed. With 0, the environment variable SPDLD_REPLAY gives the number. Where it is
         not set either, nothing is replayed. A program that writes into a batch finds its values there when the batch
         comes again. A SpdldWarning says that this is a replay, and no loader takes a state that a replay gave.
+    looks: True for a program that tries a pipeline or looks at samples, and trains nothing. The daemon's work for
+        this loader counts in no statistic and keeps nothing in the cache, and jobs that run do not notice it.
 
     Raises InvalidError with all faults of a pipeline at once, a line each. For an argument of torch's DataLoader, such
     as num_workers, InvalidError says what to write instead. ConflictError means that the rank is taken, ChangedError
@@ -171,7 +173,7 @@ def attach(pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], *, rank:
         private=bool(private), device=device_for(device, arrays), transport=transport,
         experimental_ready_early=bool(experimental_ready_early), join=join,
         batch_size=_number("batch_size", batch_size, _UINT64_MAX), replay=_number("replay", replay, _UINT32_MAX),
-        framework=arrays.name, converter=arrays.converter,
+        looks=bool(looks), framework=arrays.name, converter=arrays.converter,
         progress=display_for(progress, rank, local_rank))
     try:
         return _spdld.attach(**arguments)
@@ -186,7 +188,8 @@ def query(topic: str, argument: Optional[str] = None, socket: Union[str, "os.Pat
     """Asks a running daemon about itself, and returns the answer as dicts, lists, texts and numbers. Starts no daemon.
 
     topic: "ping", "status", "list", "describe", "errors", "samples", "metrics" or "trace".
-    argument: a pipeline's name for "describe", and "NAME id id ..." for "samples". For "errors" and "metrics" it is a
+    argument: a pipeline's name for "describe", and "NAME id id ..." for "samples"; loader.samples_of and batch.names ask
+        for what a step has. For "errors" and "metrics" it is a
         pipeline's name or None. For "trace" see proto/PROTOCOL.md; `spdlctl trace` does it all.
     socket: the path of the daemon's socket, with the same default as in attach.
     timeout: the number of seconds that the call may take.

@@ -8,6 +8,7 @@
 
 #include "client/python/src/errors.h"
 #include "client/python/src/kept.h"
+#include "client/python/src/loader.h"
 #include "client/python/src/stream.h"
 
 namespace nb = nanobind;
@@ -32,8 +33,12 @@ bool is_hidden(const spdld_tensor& tensor) { return tensor.role == SPDLD_OFFSETS
 
 }  // namespace
 
-Batch::Batch(spdld::Batch lease, nb::object convert, std::shared_ptr<Parked> parked)
-    : lease_(std::move(lease)), convert_(std::move(convert)), parked_(std::move(parked)), info_(lease_.info()) {
+Batch::Batch(spdld::Batch lease, nb::object convert, std::shared_ptr<Parked> parked, std::shared_ptr<const Info> origin)
+    : lease_(std::move(lease)),
+      origin_(std::move(origin)),
+      convert_(std::move(convert)),
+      parked_(std::move(parked)),
+      info_(lease_.info()) {
   names_.reserve(info_.tensors);
   tensors_.reserve(info_.tensors);
   for (uint32_t i = 0; i < info_.tensors; ++i) tensors_.push_back(lease_.tensor(i));
@@ -115,6 +120,12 @@ nb::object Batch::array(const std::string& name) const {
   check_held();
   const spdld::Batch held = lease_;  // a framework runs Python code, so another thread may release the batch meanwhile
   return output(index_of(name), [this](size_t index) { return array_of(index, Take::kView); });
+}
+
+// Of what the batch has, so that a substitute has its own name.
+nb::object Batch::sample_names() const {
+  const nb::object ids = array("sample_id");
+  return nb::module_::import_("spdld._ledger").attr("names_of")(nb::cast(*origin_), ids);
 }
 
 nb::dict Batch::copy() const {
@@ -236,6 +247,10 @@ void bind_batch(nb::module_& module) {
       .def_prop_ro("sources", &Batch::sources,
                    "The number of valid samples that come from each source, as a dict by the name of the source. The "
                    "dict is empty where the pipeline has a single source.")
+      .def_prop_ro("names", &Batch::sample_names, nb::lock_self(),
+                   "The names of the batch's samples, as a list in the order of the rows: paths, or names of members. "
+                   "The daemon is asked for them, so that they cost nothing where nobody reads them. A substitute has "
+                   "its own name. Raises NotFoundError where the loader is no longer attached.")
       .def("__getitem__", &Batch::array, "name"_a, nb::lock_self(),
            "Returns the tensor as an array of the loader's framework, and a ragged output as a spdld.Ragged. Raises "
            "KeyError where there is no tensor of this "

@@ -16,11 +16,14 @@
 
 namespace spdld::python {
 
+struct Info;
+
 class Batch {
  public:
   // `convert` turns a Tensor into the array of the user's framework; None: users get the Tensor itself. `parked`: as in
-  // Tensor.
-  Batch(spdld::Batch lease, nanobind::object convert, std::shared_ptr<Parked> parked);
+  // Tensor. `origin`: of the loader.
+  Batch(spdld::Batch lease, nanobind::object convert, std::shared_ptr<Parked> parked,
+        std::shared_ptr<const Info> origin);
 
   const spdld_batch_info& info() const { return info_; }
   const std::vector<std::string>& names() const { return names_; }
@@ -33,6 +36,7 @@ class Batch {
   nanobind::list arrays() const;
   nanobind::list items() const;
   nanobind::dict sources() const;  // {name: count}
+  nanobind::object sample_names() const;
   // `stream`: a stream that has worked on the batch up to here; None: no stream beside the known ones.
   void release(nanobind::handle stream);
   void use(nanobind::handle stream) const;
@@ -53,6 +57,7 @@ class Batch {
   bool on_gpu() const { return info_.memory == SPDLD_CUDA_HANDLE || info_.memory == SPDLD_CUDA_FD; }
 
   spdld::Batch lease_;
+  std::shared_ptr<const Info> origin_;
   nanobind::object convert_;
   std::shared_ptr<Parked> parked_;
   spdld_batch_info info_;

@@ -145,7 +145,8 @@ Info read_info(const spdld_loader* loader) {
           std::move(sources),
           info.classes,
           std::make_shared<const std::vector<std::string>>(std::move(classes)),
-          info.replay};
+          info.replay,
+          info.socket};
 }
 
 std::vector<uint64_t> numbers_of(const nb::object& ids) {
@@ -176,14 +177,14 @@ Loader::Loader(const spdld::AttachOptions& options, std::optional<double> timeou
     const Closing closing(display);
     loader_ = attach(options, Patience(timeout_s), timeout_s.has_value(), display);
   }
-  info_ = read_info(loader_.get());
-  const nb::object made = converter(info_.memory, info_.device);
+  info_ = std::make_shared<const Info>(read_info(loader_.get()));
+  const nb::object made = converter(info_->memory, info_->device);
   convert_ = made[0];
   order_ = made[1];
   if (!order_.is_none()) parked_ = std::make_shared<Parked>();
   const spdld_result result = spdld_tell(loader_.get(), &position_.first, &position_.second);
   if (result != SPDLD_OK) raise_last(result);
-  tell(missing_news(loader_.get(), info_.pipeline));
+  tell(missing_news(loader_.get(), info_->pipeline));
 }
 
 Loader::~Loader() {
@@ -256,7 +257,7 @@ Loader::Attempt Loader::attempt_next(int64_t wait_ms) {
   std::optional<nb::gil_scoped_release> released;  // for a batch that is ready the interpreter lock is not released
   // For GPU memory it is released unless a batch was there last time: the daemon may have come back, and opening its
   // memory may take long.
-  if (wait_ms > 0 || (info_.memory != "host" && !was_ready_)) released.emplace();
+  if (wait_ms > 0 || (info_->memory != "host" && !was_ready_)) released.emplace();
   const std::unique_lock turn(turn_, std::chrono::milliseconds(wait_ms));
   if (closing_) return {SPDLD_INVALID, {}, kClosed};
   if (!turn) return {SPDLD_TIMEOUT, {}, "another thread waits for this loader's next batch"};
@@ -270,8 +271,8 @@ Loader::Attempt Loader::attempt_next(int64_t wait_ms) {
   const spdld_result result = spdld_next(loader_.get(), wait_ms, &batch);
   if (batch) {
     was_ready_ = true;
-    Attempt attempt{result, hold(batch, info_.memory != "host"), {}};
-    attempt.news = bad_news_.of(loader_.get(), attempt.batch.info(), info_.pipeline);
+    Attempt attempt{result, hold(batch, info_->memory != "host"), {}};
+    attempt.news = bad_news_.of(loader_.get(), attempt.batch.info(), info_->pipeline);
     if (attempt.news.empty()) step_on(attempt.batch);
     return attempt;
   }
@@ -314,7 +315,7 @@ nb::object Loader::next(std::optional<double> timeout_s) {
     is_full = attempt.is_full;
     if (attempt.result == SPDLD_OK) {
       tell_before(attempt);
-      return nb::cast(Batch(std::move(attempt.batch), convert_, parked_));
+      return nb::cast(Batch(std::move(attempt.batch), convert_, parked_, info_));
     }
     if (attempt.result == SPDLD_END_OF_EPOCH || attempt.result == SPDLD_END) return nb::none();
     if (attempt.is_full) {
@@ -340,7 +341,7 @@ void Loader::begin_iteration() {
   if (iteration_ == Iteration::kOver) seek_under_turn(0, 0);
 }
 
-void Loader::note_end() { go_to(info_.epochs == 1 ? Iteration::kOver : Iteration::kWithin); }
+void Loader::note_end() { go_to(info_->epochs == 1 ? Iteration::kOver : Iteration::kWithin); }
 
 void Loader::seek(uint64_t epoch, uint64_t step) {
   const std::unique_lock turn = take_turn();
@@ -402,9 +403,14 @@ nb::object Loader::state_dict() {
   if (next) {
     state["epoch"] = next->epoch;
     state["step"] = next->step;
-    state["samples"] = next->step * info_.global_size;
+    state["samples"] = next->step * info_->global_size;
   }
   return state;
+}
+
+nb::object Loader::samples_of(uint64_t epoch, uint64_t step, std::optional<uint64_t> rank) const {
+  refuse_in_forked_child();
+  return nb::module_::import_("spdld._ledger").attr("samples_of")(nb::cast(*info_), epoch, step, rank);
 }
 
 bool Loader::shared() {
@@ -446,11 +452,12 @@ void Loader::close() {
 }
 
 std::string Loader::describe() const {
-  std::string text = info_.pipeline + " rank " + std::to_string(info_.rank) + " of " + std::to_string(info_.world_size);
+  std::string text =
+      info_->pipeline + " rank " + std::to_string(info_->rank) + " of " + std::to_string(info_->world_size);
   if (closing_) return text + ", closed";
   const auto [epoch, step] = position();
   return text + ", at epoch " + std::to_string(epoch) + " step " + std::to_string(step) +
-         (info_.pushed ? "" : " of " + std::to_string(info_.steps_per_epoch));
+         (info_->pushed ? "" : " of " + std::to_string(info_->steps_per_epoch));
 }
 
 nb::object EpochIterator::next() {

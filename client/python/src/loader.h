@@ -38,6 +38,7 @@ struct Info {
   uint64_t class_count = 0;
   std::shared_ptr<const std::vector<std::string>> classes = {};  // names, by number; none where they were not sent
   uint32_t replay = 0;
+  std::string socket = {};
 };
 
 struct Detach {
@@ -70,12 +71,14 @@ class Loader {
   void load_state_dict(nanobind::handle state, bool strict);
   // Counts of the samples handed out so far, and of the bad samples among them.
   nanobind::dict stats();
+  // The samples of a step, as a list of spdld._ledger.Sample; rank None: this loader's.
+  nanobind::object samples_of(uint64_t epoch, uint64_t step, std::optional<uint64_t> rank) const;
   // Whether other jobs get this loader's batches now. Sharing ends where this job is cut loose, or leaves for another
   // place.
   bool shared();
   void close();
 
-  const Info& info() const { return info_; }
+  const Info& info() const { return *info_; }
   const std::string& framework() const { return framework_; }
   std::pair<uint64_t, uint64_t> position() const;
   std::string describe() const;
@@ -120,7 +123,7 @@ class Loader {
   const bool held_wait_given_;
   nanobind::object convert_, order_;
   std::shared_ptr<Parked> parked_;  // where there is an order_
-  Info info_;
+  std::shared_ptr<const Info> info_;  // batches have it too
 
   // No thread waits for it with the GIL, and no Python code runs under it (a signal's handler may call in here again).
   std::timed_mutex turn_;

@@ -92,6 +92,7 @@ void bind_info(nb::module_& module) {
                    "other data the dict is empty.")
       .def_ro("replay", &Info::replay,
               "The number of batches that are handed out again and again. 0 means that the loader does not replay.")
+      .def_ro("socket", &Info::socket, "The path of the daemon's socket, for spdld.query.")
       .def("__repr__",
            [](const Info& self) {
              return "<spdld.Info " + self.pipeline + ": " + std::to_string(self.samples) + " samples, batch " +
@@ -181,6 +182,12 @@ void bind_loader(nb::module_& module) {
           "- \"replay_step_ms\": only in a replay, after its first steps: the time from one batch to the next, on "
           "average.\n\n"
           "A new reason also gives a spdld.DataWarning.")
+      .def("samples_of", &Loader::samples_of, "epoch"_a, "step"_a, "rank"_a = nb::none(),
+           "Tells which samples a step has, whether it was taken or not. Returns a list of (id, name), in the order of "
+           "the batch's rows. The order decides them: where a sample proves bad, its substitute stands in the batch in "
+           "its place. With last = \"pad\" the samples that fill the last step are in the list.\n\n"
+           "rank: another rank of the job. None means this loader's.\n\n"
+           "Raises InvalidError where the run has no such step, or where the program pushes the order.")
       .def_prop_ro("shared", &Loader::shared,
                    "True: other jobs get the same batches, which are decoded once (share = \"stream\"). It becomes "
                    "False where this job held the others back for too long, or left for another place.")

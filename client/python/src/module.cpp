@@ -44,7 +44,7 @@ std::unique_ptr<Loader> make_loader(const Text& pipeline, const Text& spec, cons
                                     std::optional<double> reconnect_s, std::optional<double> held_wait_s,
                                     uint32_t reader, uint32_t readers, bool may_start, const Text& device,
                                     const Text& transport, bool experimental_ready_early, const Text& join,
-                                    uint64_t batch_size, uint32_t replay, std::string framework,
+                                    uint64_t batch_size, uint32_t replay, bool looks, std::string framework,
                                     const nb::object& converter, const nb::object& progress) {
   spdld::AttachOptions options;
   options.socket = pointer_to(socket);
@@ -73,6 +73,7 @@ std::unique_ptr<Loader> make_loader(const Text& pipeline, const Text& spec, cons
   options.join = pointer_to(join);
   options.batch_size = batch_size;
   options.replay = replay;
+  options.looks = looks ? 1 : 0;
   return std::make_unique<Loader>(options, timeout_s, std::move(framework), progress, converter);
 }
 
@@ -110,8 +111,8 @@ NB_MODULE(_spdld, module) {
              "rank"_a, "world_size"_a, "local_rank"_a, "group"_a.none(), "socket"_a.none(), "epoch"_a, "step"_a,
              "fingerprint"_a.none(), "state"_a.none(), "held_max"_a, "timeout"_a.none(), "reconnect"_a.none(),
              "held_wait"_a.none(), "reader"_a, "readers"_a, "private"_a, "device"_a.none(), "transport"_a.none(),
-             "experimental_ready_early"_a, "join"_a.none(), "batch_size"_a, "replay"_a, "framework"_a, "converter"_a,
-             "progress"_a.none());
+             "experimental_ready_early"_a, "join"_a.none(), "batch_size"_a, "replay"_a, "looks"_a, "framework"_a,
+             "converter"_a, "progress"_a.none());
   module.def("query", &ask, "topic"_a, "argument"_a.none(), "socket"_a.none(), "timeout"_a);
   // Returns a clause such as "the pipeline's spec differs", or none where one of the two is not a fingerprint.
   module.def(

@@ -1,0 +1,34 @@
+// Which open pipeline a client means by a name. Several may have one name: a pipeline file that was edited between two
+// runs gives another pipeline. Control thread only.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "daemon/base/result.h"
+#include "daemon/control/service.h"
+#include "daemon/node/node.h"
+
+namespace spdld::node {
+
+// The open pipeline of this name that the client may see; an error says why there is none.
+//
+//   "train"    of the pipelines of this name the one with a trainer. Where several have one, the pipeline that is shown
+//              as "train", else the youngest. Where none has one, the pipeline that had one last.
+//   "train#2"  the pipeline that is shown so
+//   "train#1"  the pipeline that is shown as "train"
+Result<const Pipelines::Entry*> find_pipeline(const Node::View& view, const control::Client& client,
+                                              const std::string& name);
+
+// The pipeline of this name in which a job of this group, of the client's own user, has a seat. It may be one that is
+// there for looking alone, which no other name finds.
+Result<const Pipelines::Entry*> find_pipeline_of(const Node::View& view, const control::Client& client,
+                                                 const std::string& name, const std::string& group);
+
+// The operator's pipelines that nobody has opened.
+std::set<std::string> available_pipelines(const Node::View& view, const control::Client& client);
+
+Error not_open(const std::string& name);
+Error still_being_listed(const std::string& name);
+
+}  // namespace spdld::node
