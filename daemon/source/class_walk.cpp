@@ -36,13 +36,15 @@ Walked walk_folders(const std::vector<std::string>& names, const WalkPlan& plan)
   KeptFile kept_file(plan.kept, plan.key);
   const KeptFolders kept(kept_file.read());
   std::atomic<uint64_t> found{0};
-  Walked walked{std::vector<ClassFiles>(names.size())};
+  Walked walked;
+  walked.files.resize(names.size());
   const WalkSource source{plan.root,         plan.root_id, plan.endings, kept,
                           kept_file.is_on(), plan.stop,    found,        plan.bounds};
   run_parts(
       names.size(), [&](uint64_t i) { walked.files[i] = ClassWalk(source).walk(names[i]); },
       {"pictures", found, kept.pictures()}, plan.progress, plan.stop);
   walked.found = found;
+  for (const ClassFiles& part : walked.files) walked.others.add_all(part.others, {});
   plan.use = {};
   if (found != 0) keep(kept_file, walked.files, kept.size(), plan.use);
   return walked;
@@ -83,9 +85,11 @@ void ClassWalk::visit(Pending& pending) {
   files_.stamps.add(pending.path, status);
   if (kept != nullptr) {
     files_.taken.push_back(kept->record);
+    files_.others.add_all(OtherPictures::of(kept->others), pending.path + '/');
     return sort_out(pending, kept->folders, kept->links, std::string(kept->pictures));
   }
   FolderNames names = read_names(open, pending.path, now_ns);
+  files_.others.add_all(OtherPictures::of(names.others), pending.path + '/');
   sort_out(pending, names.folders, names.links, std::move(names.pictures));
 }
 

@@ -51,6 +51,7 @@ struct ClassFiles {
     std::vector<store::Identity> identities;  // of the pictures, where they lie in a remote store
   };
   std::vector<Folder> folders;  // in order of their paths
+  OtherPictures others;         // below the class's folder; the first one by its path
   Remarks remarks;
   Stamps stamps;  // of all folders, relative to the root
 
@@ -100,6 +101,7 @@ struct WalkPlan {
 struct Walked {
   std::vector<ClassFiles> files;  // by folder
   uint64_t found = 0;             // pictures in all
+  OtherPictures others;           // by their paths below the root
 };
 // Walks each, several at once, and takes from the kept listing what is unchanged. Throws SetupError.
 Walked walk_folders(const std::vector<std::string>& names, const WalkPlan& plan);

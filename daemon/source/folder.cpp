@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <utility>
 
@@ -82,6 +83,32 @@ std::string Endings::joined() const {
   return text;
 }
 
+bool is_picture_name(std::string_view name) {
+  static const Endings kPictures("jpg,jpeg,jpe,jfif,png,webp,tif,tiff,bmp,gif,avif,jxl,jp2,j2k,heic,heif,ppm,pgm");
+  return kPictures.fit(name);
+}
+
+void OtherPictures::add(std::string_view name) {
+  if (count++ == 0 || name < first) first = name;
+}
+
+void OtherPictures::add_all(const OtherPictures& other, const std::string& prefix) {
+  if (other.count == 0) return;
+  if (count == 0 || prefix + other.first < first) first = prefix + other.first;
+  count += other.count;
+}
+
+std::string OtherPictures::text() const { return count == 0 ? std::string() : std::to_string(count) + '/' + first; }
+
+OtherPictures OtherPictures::of(std::string_view text) {
+  OtherPictures others;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), others.count);
+  const size_t slash = static_cast<size_t>(end - text.data());
+  if (error != std::errc() || slash >= text.size() || text[slash] != '/') return {};
+  others.first = text.substr(slash + 1);
+  return is_picture_name(others.first) ? others : OtherPictures();
+}
+
 OpenFolder open_folder(const std::string& path, const Bounds* bounds) {
   UniqueFd fd(open_file(bounds, path.c_str(), O_DIRECTORY));
   OpenFolder open;
@@ -109,6 +136,7 @@ void for_each_entry(DIR* folder, const std::string& path, const std::stop_token&
 
 FolderNames read_folder(DIR* folder, const std::string& path, const Endings* endings, const std::stop_token& stop) {
   FolderNames names;
+  OtherPictures others;
   for_each_entry(folder, path, stop, [&](const dirent& entry) {
     const std::string_view name = entry.d_name;
     if (name.starts_with('.')) return;
@@ -119,8 +147,11 @@ FolderNames read_folder(DIR* folder, const std::string& path, const Endings* end
       names.links.append(name) += '\0';
     } else if (endings != nullptr && endings->fit(name)) {
       names.pictures.append(name) += '\0';
+    } else if (endings != nullptr && is_picture_name(name)) {
+      others.add(name);
     }
   });
+  names.others = others.text();
   sort_names(names.folders);
   sort_names(names.links);
   sort_names(names.pictures);

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <sys/stat.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <stop_token>
@@ -27,6 +28,20 @@ class Endings {
   std::vector<std::string> endings_;
 };
 
+// How many files are left out that are pictures by their ending, and the first of them.
+struct OtherPictures {
+  uint64_t count = 0;
+  std::string first;  // in order of the bytes
+
+  void add(std::string_view name);
+  void add_all(const OtherPictures& other, const std::string& prefix);
+  std::string text() const;  // "12/a.png"; empty: none
+  // Of what text() gave; anything else is none.
+  static OtherPictures of(std::string_view text);
+};
+// Whether the name has an ending of a picture's format.
+bool is_picture_name(std::string_view name);
+
 struct CloseFolder {
   void operator()(DIR* folder) const { ::closedir(folder); }
 };
@@ -49,6 +64,7 @@ struct FolderNames {
   std::string folders;
   std::string links;     // links to anything: their targets may change while the folder does not
   std::string pictures;  // other files whose ending fits
+  std::string others;    // as OtherPictures::text(): the files that are pictures by their ending, and do not fit
 };
 // Asks the file system only for names, where it tells their types. Without `endings` (nullptr) no picture is wanted.
 // `path` is for errors: throws SetupError when the reading fails in its middle, or `stop` is asked for.

@@ -166,6 +166,16 @@ class ImageFolder : public Listing {
   std::vector<store::Identity> identities_;  // of the samples in a store
 };
 
+// The remark on pictures that nobody may have meant to leave out.
+std::string others_left_out(const OtherPictures& others, const Endings& endings) {
+  const size_t dot = others.first.rfind('.');
+  std::string wanted = endings.joined() + ", " + others.first.substr(dot);
+  std::erase_if(wanted, [](char c) { return c == '.' || c == ' '; });
+  return std::to_string(others.count) + (others.count == 1 ? " picture" : " pictures") + " of other formats, such as " +
+         others.first + ", are left out: source.extensions takes only " + endings.joined() + ". Write extensions = \"" +
+         wanted + "\" to take such files as well.";
+}
+
 std::vector<std::string> find_classes(const OpenFolder& open, const std::string& root, const std::stop_token& stop) {
   if (open.error_number == ENOENT) throw SetupError(Trouble::kNotFound, "the folder " + root + " does not exist.");
   if (open.error_number == ENOTDIR) {
@@ -195,13 +205,14 @@ std::unique_ptr<Listing> open_image_folder(const std::string& root, const std::s
   const std::string base = root.ends_with('/') ? root : root + '/';
   const OpenFolder open = open_folder(base, bounds);
   std::vector<std::string> classes = find_classes(open, root, stop);
-  const std::string key = "image-folder\n" + endings.joined() + '\n' + base;
+  const std::string key = "image-folder 2\n" + endings.joined() + '\n' + base;
   Walked walked =
       walk_folders(classes, {base, folder_id(open.status), endings, key, progress, stop, kept_folder, use, bounds});
   if (walked.found == 0) {
     throw SetupError(Trouble::kUsage, "none of the " + std::to_string(classes.size()) + " class folders in " + root +
                                           " holds a file ending in " + endings.joined() + ".");
   }
+  if (walked.others.count > 0) walked.files.front().remarks.add(others_left_out(walked.others, endings));
   Origin origin{base};
   origin.stamps.add({}, open.status);
   return std::make_unique<ImageFolder>(std::move(origin), std::move(classes), walked.files);

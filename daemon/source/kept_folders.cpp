@@ -23,6 +23,7 @@ KeptFolders::KeptFolders(std::string_view payload) {
     folder.folders = reader.text();
     folder.links = reader.text();
     folder.pictures = reader.text();
+    folder.others = reader.text();
     if (!reader.ok() || !are_names(folder.folders) || !are_names(folder.links) || !are_names(folder.pictures)) return;
     folder.record = start.substr(0, start.size() - reader.rest().size());
     pictures_ += static_cast<uint64_t>(std::count(folder.pictures.begin(), folder.pictures.end(), '\0'));
@@ -43,6 +44,7 @@ void KeptFolders::append(std::string& records, std::string_view path, const Kept
   writer.text(names.folders);
   writer.text(names.links);
   writer.text(names.pictures);
+  writer.text(names.others);
   records += writer.bytes();
 }
 

@@ -14,7 +14,7 @@ namespace spdld::source {
 
 struct KeptFolder {
   KeptState state;
-  std::string_view folders, links, pictures;  // as in FolderNames
+  std::string_view folders, links, pictures, others;  // as in FolderNames
   std::string_view record;                    // the whole record, as it is written
 };
 

@@ -1,5 +1,6 @@
 """spdlctl beside pipelines of one name, commands that only look, and what a step has."""
 import contextlib
+import os
 import subprocess
 import time
 
@@ -195,6 +196,25 @@ class Data(LookingCase):
         done = spdlctl("check", self.file_of("remote", text=pipeline_text("s3://bucket/prefix", name="remote")))
         self.assert_code(done, FINE)
         self.assertNotIn(": data,", done.stdout)
+
+    def test_a_folder_with_other_pictures_among_its_jpegs_gets_a_remark(self):
+        folder = self.folder / "various"
+        make_pictures(folder, classes=2, of_each=3)
+        for name in ("class-1/b.png", "class-0/deep/a.WEBP", "class-0/notes.txt", "class-0/.hidden.png"):
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_bytes(b"")
+        long_ago = time.time() - 3600  # so that the listing is kept
+        for each in (folder, *folder.rglob("*")):
+            os.utime(each, (long_ago, long_ago))
+        for batch, kept in ((4, False), (2, True)):
+            file = self.file_of("various", text=pipeline_text(folder, name="various", batch=batch, epochs=1))
+            self.assert_code(self.ctl("bench", file), FINE)
+            listing = self.document("describe", "various")["listing"]
+            self.assertEqual(listing["kept"] > 0, kept)
+            self.assertEqual(listing["remarks"], [
+                "2 pictures of other formats, such as class-0/deep/a.WEBP, are left out: source.extensions takes only .jpg, "
+                '.jpeg. Write extensions = "jpg,jpeg,WEBP" to take such files as well.'])
+            self.assertEqual(listing["missing_count"], 0)
 
     def test_an_output_is_called_mask_unless_the_pipeline_makes_one(self):
         text = pipeline_text(self.folder / "pictures", name="masked").replace('name = "label"', 'name = "mask"')

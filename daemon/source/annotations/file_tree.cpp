@@ -37,7 +37,7 @@ FileTree read_local(const DataRoot& root, const TreeChoice& choice, const Source
     if (one->error_number == ENOENT) throw SetupError(Trouble::kNotFound, "the folder " + folder + " does not exist.");
     if (one->error_number != 0) refuse_folder(folder, one->error_number);
   }
-  const std::string key = "files\n" + choice.endings.joined() + '\n' + path;
+  const std::string key = "files 2\n" + choice.endings.joined() + '\n' + path;
   KeptUse use;
   Walked walked = walk_folders({choice.folder}, {root.folder, folder_id(above.status), choice.endings, key,
                                                  opening.progress, opening.stop, opening.kept, use, bounds});
