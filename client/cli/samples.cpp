@@ -15,6 +15,7 @@ namespace {
 using config::Json;
 using std::chrono::steady_clock;
 
+constexpr size_t kStepRowsMax = size_t{1} << 24;
 constexpr double kLookS = 0.05;
 constexpr int64_t kDrawnMs = 60'000;
 
@@ -87,6 +88,8 @@ Json add_rank(Ledger& ledger, uint64_t rank, Json& rows) {
                       {"name", sample.find("name") ? *sample.find("name") : Json("")}});
     if (next >= count) return answer;
     if (next == before) throw Failure(kWrong, "the daemon answered without samples.");
+    if (rows.size() > kStepRowsMax)
+      throw Failure(kWrong, "the step has more samples than can be shown: give a --rank.");
   }
 }
 

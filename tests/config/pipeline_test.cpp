@@ -66,6 +66,21 @@ TEST_CASE("a pipeline with a gap is refused with the gap's own sentence, at its 
   expect_complaints(load_with_line(1, "name = \"train\"\ngaps = [7]"), {{2, "gaps[0]", "must be a text"}});
 }
 
+TEST_CASE("an output is called mask unless the pipeline makes a tensor of this name", "[config]") {
+  const auto named = [](const std::string& on_bad) {
+    std::string text = with_line(9, "name = \"mask\"");
+    return load_pipeline_toml("on_bad = \"" + on_bad + "\"\n" + text, "p.toml", "/files");
+  };
+  for (const char* on_bad : {"substitute", "fail"}) {
+    const auto loaded = named(on_bad);
+    INFO(loaded.sentences());
+    REQUIRE(loaded);
+    CHECK(loaded.value->outputs[0].name == "mask");
+  }
+  expect_complaints(named("mask"),
+                    {{10, "output[0].name", "on_bad = \"mask\" gives every batch a tensor of this name"}});
+}
+
 TEST_CASE("one error in a plain pipeline is found at its key and line", "[config]") {
   struct Case {
     int line;
@@ -112,7 +127,6 @@ TEST_CASE("one error in a plain pipeline is found at its key and line", "[config
        "shuffle = 1",
        {7, "order.shuffle", "must be true, false, \"global\", \"window\", \"off\" or \"client\", not 1"}},
       {7, "epoch = 1", {7, "order.epoch", "did you mean \"epochs\"?"}},
-      {9, "name = \"mask\"", {9, "output[0].name", "every batch has that one already"}},
       {9, "name = \"sample_id\"", {9, "output[0].name", "every batch has that one already"}},
       {9, "name = \"0image\"", {9, "output[0].name", "begin with a letter"}},
       {9, "name = \"a b\"", {9, "output[0].name", "1 to 64 letters"}},
@@ -180,7 +194,7 @@ TEST_CASE("one error in a chain of operations is found at its key", "[config]") 
       {decode + rrc + "scale = [0.1, inf] }", {11, "output[0].ops[1].scale", "not [0.1, inf]"}},
       {decode + rrc + "ratio = [0, 1] }", {11, "output[0].ops[1].ratio", "two numbers from 0.01 to 100"}},
       {decode + rrc + "box = \"image\" }", {11, "output[0].ops[1].box", "is the name of output[0].name already"}},
-      {decode + rrc + "box = \"mask\" }", {11, "output[0].ops[1].box", "every batch has that one"}},
+      {decode + rrc + "box = \"sample_id\" }", {11, "output[0].ops[1].box", "every batch has that one"}},
       {decode + rrc + "draw = \"a b\" }", {11, "output[0].ops[1].draw", "letters, digits"}},
       {decode + rrc + "box = 4 }", {11, "output[0].ops[1].box", "must be a text"}},
       {decode + crop + "{ op = \"horizontal-flip\", p = 1.5 }", {11, "output[0].ops[2].p", "a number from 0 to 1"}},

@@ -71,7 +71,7 @@ TEST_CASE("each wrong key of a varying output gets a sentence", "[config]") {
       {"pad = \"longest\"\nlength_max = 5\npad_value = inf", {14, "output[0].pad_value", "a number"}},
       {"pad = \"longest\"\nlength_max = 5\nlengths = \"image\"",
        {14, "output[0].lengths", "is the name of output[0].name already"}},
-      {"pad = \"longest\"\nlength_max = 5\npad_mask = \"mask\"",
+      {"pad = \"longest\"\nlength_max = 5\npad_mask = \"sample_id\"",
        {14, "output[0].pad_mask", "every batch has that one"}},
       {"pad = \"longest\"\nlength_max = 5\nlengths = \"\"", {14, "output[0].lengths", "must be 1 to 64 letters"}},
       {"pad = \"longest\"\nlength_max = 5\nlengths = \"x\"\npad_mask = \"x\"",

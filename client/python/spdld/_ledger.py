@@ -4,7 +4,7 @@ import time
 from typing import Any, List, NamedTuple, Optional
 
 from spdld import _spdld
-from spdld._errors import InvalidError, LimitError
+from spdld._errors import Error, InvalidError, LimitError
 
 _IDS_AT_ONCE = 1000
 _ANSWER_S = 30.0
@@ -34,6 +34,8 @@ def samples_of(info: Any, epoch: int, step: int, rank: Optional[int]) -> List[Sa
         samples += [Sample(sample["id"], sample["name"]) for sample in answer["samples"]]
         if answer["is_drawn"] and len(samples) >= answer["count"]:
             return samples
+        if answer["is_drawn"] and not answer["samples"]:
+            raise Error("the daemon answered without samples")
         if answer["is_drawn"]:
             continue
         if time.monotonic() > until:
