@@ -77,7 +77,7 @@ struct VaryingSpec {
 };
 
 struct OutputSpec {
-  std::string name;  // of the tensor in the batch: [A-Za-z_][A-Za-z0-9_.-]*, unique; "sample_id" and "mask" are taken
+  std::string name;  // of the tensor in the batch: [A-Za-z_][A-Za-z0-9_.-]*, unique; "sample_id" is taken
   // The sample's field: image, class, path; or a member's extension, several of them, or a JSON value in one, as
   // config/field_path.h says.
   std::string from;
