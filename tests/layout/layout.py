@@ -2,7 +2,7 @@
 import re
 from pathlib import Path
 
-LOWEST = ("proto", "config")
+LOWEST = ("proto", "config", "config/condition")
 SIBLINGS = ("source", "sampler", "media", "mixing", "memory")
 # What stands above the media knows none of them, but for the values that `from` takes out of JSON.
 BELOW_PIPELINE = (*LOWEST, "daemon/base", "daemon/store", *(f"daemon/{room}" for room in SIBLINGS), "daemon/media/text/json", "daemon/batch",
@@ -13,7 +13,8 @@ BELOW_PIPELINE = (*LOWEST, "daemon/base", "daemon/store", *(f"daemon/{room}" for
 ROOMS = {
     "proto": (),
     "proto/cuda": ("proto",),
-    "config": (),
+    "config": ("config/condition",),
+    "config/condition": (),
     "daemon/base": LOWEST,
     **{f"daemon/{room}": (*LOWEST, "daemon/base") for room in SIBLINGS},
     "daemon/source": (*LOWEST, "daemon/base", "daemon/store", "daemon/store/streams", "daemon/store/unpack"),

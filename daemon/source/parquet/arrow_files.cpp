@@ -28,8 +28,8 @@ const Loaded& arrow() {
 
 }  // namespace
 
-Footer read_footer(store::View& view, const std::string& name) {
-  if (arrow().functions != nullptr) return arrow().functions->read_footer(view, name);
+Footer read_footer(store::View& view, const std::string& name, Statistics* statistics) {
+  if (arrow().functions != nullptr) return arrow().functions->read_footer(view, name, statistics);
   throw SetupError(Trouble::kUnsupported,
                    name + ": this spdld reads no Parquet, for its part with Arrow C++ can't be loaded (" +
                        arrow().why_not +

@@ -7,8 +7,10 @@
 #include <parquet/metadata.h>
 #include <parquet/properties.h>
 #include <parquet/schema.h>
+#include <parquet/statistics.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -231,7 +233,94 @@ void add_groups(const pq::FileMetaData& meta, const std::vector<size_t>& places,
   }
 }
 
-Footer parse(const std::vector<uint8_t>& bytes, uint64_t file_bytes, const std::string& name) {
+// ---- statistics
+
+template <typename Type, typename Made>
+void set_bounds(config::Extent& extent, const pq::Statistics& any, const Made& made) {
+  const auto& typed = static_cast<const pq::TypedStatistics<Type>&>(any);
+  const std::optional<config::ConditionValue> least = made(typed.min()), most = made(typed.max());
+  if (least && most && !(*most < *least)) extent.bounds.emplace(*least, *most);
+}
+
+// A column's statistics that say nothing of its values as its field has them are passed over.
+void set_bounds(config::Extent& extent, const pq::Statistics& statistics, const Column& column) {
+  using config::Number;
+  using Value = std::optional<config::ConditionValue>;
+  const auto real = [](auto value) { return std::isnan(value) ? Value() : Value(Number(value)); };
+  const auto text = [](const uint8_t* bytes, size_t size) {
+    return Value(std::string(reinterpret_cast<const char*>(bytes), size));
+  };
+  const bool is_unsigned = column.dtype == DType::kUint32 || column.dtype == DType::kUint64;
+  switch (static_cast<pq::Type::type>(column.physical)) {
+    case pq::Type::BOOLEAN:
+      return set_bounds<pq::BooleanType>(extent, statistics, [](bool value) { return Value(value); });
+    case pq::Type::INT32:  // narrower types keep to their range, or the row has no value
+      return set_bounds<pq::Int32Type>(extent, statistics, [&](int32_t value) {
+        return Value(is_unsigned ? Number(static_cast<uint32_t>(value)) : Number(value));
+      });
+    case pq::Type::INT64:
+      return set_bounds<pq::Int64Type>(extent, statistics, [&](int64_t value) {
+        return Value(is_unsigned ? Number(static_cast<uint64_t>(value)) : Number(value));
+      });
+    case pq::Type::FLOAT:
+      return set_bounds<pq::FloatType>(extent, statistics, real);
+    case pq::Type::DOUBLE:
+      return set_bounds<pq::DoubleType>(extent, statistics, real);
+    case pq::Type::BYTE_ARRAY:
+      return set_bounds<pq::ByteArrayType>(extent, statistics,
+                                           [&](const pq::ByteArray& value) { return text(value.ptr, value.len); });
+    case pq::Type::FIXED_LEN_BYTE_ARRAY:
+      return set_bounds<pq::FLBAType>(extent, statistics, [&](const pq::FixedLenByteArray& value) {
+        return text(value.ptr, static_cast<size_t>(column.type_length));
+      });
+    default:
+      return;
+  }
+}
+
+config::Extent extent_of(const Column& column, const pq::ColumnChunkMetaData& meta, uint64_t rows) {
+  config::Extent extent;
+  extent.has_nan = column.dtype == DType::kFloat32 || column.dtype == DType::kFloat64;
+  // Of a narrower type a number may be beyond it: then the row has no value, and no statistics tell.
+  const bool is_narrow = column.is_numeric() && column.physical == pq::Type::INT32 && column.width() < 4;
+  const bool is_plain = column.conversion == Conversion::kBytes || column.conversion == Conversion::kNumbers ||
+                        column.conversion == Conversion::kBool;
+  if (column.is_list() || is_narrow || !is_plain || column.dtype == DType::kFloat16) return extent;
+  if (!column.is_nullable()) extent.has_nulls = false;
+  const auto statistics = meta.is_stats_set() ? meta.statistics() : nullptr;
+  if (statistics == nullptr) return extent;
+  const int64_t nulls = statistics->HasNullCount() ? statistics->null_count() : -1;
+  if (nulls >= 0 && static_cast<uint64_t>(nulls) <= rows) {
+    extent.has_nulls = nulls > 0;
+    extent.has_values = static_cast<uint64_t>(nulls) < rows;
+  }
+  if (statistics->HasMinMax()) set_bounds(extent, *statistics, column);
+  return extent;
+}
+
+void add_extents(const pq::FileMetaData& meta, const std::vector<size_t>& places, const Footer& footer,
+                 Statistics& statistics) {
+  std::vector<std::optional<size_t>> leaves;  // by wanted column
+  for (const std::string& name : statistics.columns) {
+    const auto is_leaf = [&](size_t place) { return place != Columns::kNone && footer.columns[place].name == name; };
+    const auto found = std::find_if(places.begin(), places.end(), is_leaf);
+    leaves.push_back(found == places.end() ? std::nullopt
+                                           : std::optional(static_cast<size_t>(found - places.begin())));
+  }
+  for (int g = 0; g < meta.num_row_groups(); ++g) {
+    const auto group = meta.RowGroup(g);
+    if (group->num_rows() == 0) continue;
+    for (const auto& leaf : leaves) {
+      // A column that is not there has no value in any row.
+      statistics.extents.push_back(leaf ? extent_of(footer.columns[places[*leaf]],
+                                                    *group->ColumnChunk(static_cast<int>(*leaf)),
+                                                    static_cast<uint64_t>(group->num_rows()))
+                                        : config::Extent{{}, true, false, false});
+    }
+  }
+}
+
+Footer parse(const std::vector<uint8_t>& bytes, uint64_t file_bytes, const std::string& name, Statistics* statistics) {
 #if ARROW_VERSION_MAJOR >= 26
   const auto meta = pq::FileMetaData::Make(bytes.data(), static_cast<int64_t>(bytes.size()));
 #else
@@ -247,15 +336,16 @@ Footer parse(const std::vector<uint8_t>& bytes, uint64_t file_bytes, const std::
   Footer footer;
   const std::vector<size_t> places = Columns(*meta->schema(), footer).add_all(manifest);
   add_groups(*meta, places, file_bytes, name, footer);
+  if (statistics != nullptr) add_extents(*meta, places, footer, *statistics);
   return footer;
 }
 
 }  // namespace
 
-Footer read_footer(store::View& view, const std::string& name) {
+Footer read_footer(store::View& view, const std::string& name, Statistics* statistics) {
   const std::vector<uint8_t> bytes = footer_bytes(view, name);
   try {
-    return parse(bytes, view.size(), name);
+    return parse(bytes, view.size(), name, statistics);
   } catch (const pq::ParquetException& error) {
     refuse(name, std::string(" is damaged: ") + error.what() + ".");
   }

@@ -8,14 +8,14 @@
 namespace spdld::source::parquet {
 
 struct ArrowFunctions {
-  Footer (*read_footer)(store::View& view, const std::string& name);
+  Footer (*read_footer)(store::View& view, const std::string& name, Statistics* statistics);
   Result<ColumnValues> (*decode_chunk)(const ChunkToDecode& what, std::span<const uint8_t> bytes);
 };
 inline constexpr char kArrowModule[] = "libspdld_arrow.so", kArrowSymbol[] = "spdld_arrow_functions";
 using GetArrowFunctions = const ArrowFunctions* (*)();
 
 namespace with_arrow {
-Footer read_footer(store::View& view, const std::string& name);
+Footer read_footer(store::View& view, const std::string& name, Statistics* statistics);
 Result<ColumnValues> decode_chunk(const ChunkToDecode& what, std::span<const uint8_t> bytes);
 }  // namespace with_arrow
 

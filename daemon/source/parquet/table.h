@@ -10,6 +10,7 @@
 
 #include "config/dtype.h"
 #include "daemon/source/data_files.h"
+#include "daemon/source/tables/columns.h"
 
 namespace spdld::source::parquet {
 
@@ -61,6 +62,10 @@ struct Footer {
   std::vector<uint64_t> group_rows;
   std::vector<Chunk> chunks;          // of the first group in the columns' order, then of the next group
   std::vector<std::string> left_out;  // leaves that have no form here, with the reason
+  // Of a file that was read with a condition (condition_rows.h).
+  RowSet untaken = {};                 // rows that the condition does not take, by their numbers in the file
+  uint64_t groups_spared = 0;          // that the condition took or left as their statistics say, unread
+  std::vector<std::string> lost = {};  // row groups of which the condition can't be told, with the reason
   friend bool operator==(const Footer&, const Footer&) = default;
 };
 inline constexpr uint64_t kFooterBytesMax = 64 << 20;

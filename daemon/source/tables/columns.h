@@ -2,6 +2,7 @@
 // constant.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -63,6 +64,12 @@ class RowSet {
     return rows;
   }
   uint64_t memory_bytes() const { return words_.capacity() * sizeof(words_[0]); }
+  uint64_t count() const {
+    uint64_t rows = 0;
+    for (const uint64_t word : words_) rows += static_cast<uint64_t>(std::popcount(word));
+    return rows;
+  }
+  friend bool operator==(const RowSet&, const RowSet&) = default;
 
  private:
   std::vector<uint64_t> words_;
