@@ -105,6 +105,37 @@ std::string list_of(const TableReader& reader, std::string_view key, const std::
   return path;
 }
 
+// A list of samples that stands in the pipeline itself, as Selection has it: texts, and numbers of samples.
+std::string inline_list(const TableReader& reader, std::string_view key, const std::vector<Node>& list) {
+  std::string all;
+  for (const Node& node : list) {
+    const auto* number = std::get_if<int64_t>(&node.value);
+    const bool is_sound = (number != nullptr && *number >= 0) ||
+                          (node.text() != nullptr && !node.text()->empty() && is_plain(*node.text()));
+    if (!is_sound) {
+      const std::string_view what = number != nullptr        ? "a number below 0"
+                                    : node.text() != nullptr ? "a text that is empty or has control characters"
+                                                             : kind_of(node);
+      reader.complain(key, "must hold samples' names or numbers alone, not " + std::string(what));
+      return all;
+    }
+    all.append(1, '\n').append(number != nullptr ? std::to_string(*number) : *node.text());
+  }
+  if (all.empty()) reader.complain(key, "must name at least one sample");
+  return all;
+}
+
+// A list of samples, as Selection has it: a path, a list, or a text of several lines.
+std::string samples_of(const TableReader& reader, std::string_view key, const std::filesystem::path& folder) {
+  const Node* const node = reader.find(key);
+  if (node == nullptr) return "";
+  if (const auto* list = node->list()) return inline_list(reader, key, *list);
+  const std::string* const text = node->text();
+  if (text == nullptr || text->find('\n') == std::string::npos) return list_of(reader, key, folder);
+  if (text->find_first_not_of("\r\n") == std::string::npos) reader.complain(key, "must name at least one sample");
+  return text->front() == '\n' ? *text : '\n' + *text;
+}
+
 void check_weights(const TableReader& reader, const std::filesystem::path& folder, OrderSpec& order) {
   if (reader.find("weights") == nullptr) {
     for (const auto* key : {"weights_column", "weights_default", "replacement"})
@@ -136,11 +167,11 @@ const std::vector<Parameter>& selection_keys() {
   static const std::vector<Parameter> keys = {
       {.name = "include",
        .type = Type::kText,
-       .help = "a file with the names or ids of the samples to take, one a line",
+       .help = "a file with the names or ids of the samples to take, one a line; or a list of them",
        .fallback = Value(std::string())},
       {.name = "exclude",
        .type = Type::kText,
-       .help = "a file with the names or ids of the samples to leave out, one a line",
+       .help = "a file with the names or ids of the samples to leave out, one a line; or a list of them",
        .fallback = Value(std::string())},
       {.name = "first",
        .type = Type::kInteger,
@@ -153,7 +184,7 @@ const std::vector<Parameter>& selection_keys() {
 }
 
 Selection check_selection(const TableReader& reader, const std::filesystem::path& folder) {
-  return {list_of(reader, "include", folder), list_of(reader, "exclude", folder),
+  return {samples_of(reader, "include", folder), samples_of(reader, "exclude", folder),
           static_cast<uint64_t>(reader.integer("first"))};
 }
 

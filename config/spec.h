@@ -92,9 +92,12 @@ struct OutputSpec {
 
 // Which samples of a listing are taken.
 struct Selection {
-  std::string include, exclude;  // absolute paths of lists of samples' names or ids; empty: none
+  // Absolute paths of lists of samples' names or ids; or an end of a line, and then the list itself; empty: none.
+  std::string include, exclude;
   uint64_t first = 0;            // take so many of the samples that the lists leave; 0: all
 };
+// Whether an entry of a Selection is a list's path.
+inline bool is_list_path(std::string_view entry) { return !entry.empty() && entry.front() != '\n'; }
 
 // How archives are read.
 enum class Access : uint8_t {

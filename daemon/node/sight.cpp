@@ -60,6 +60,7 @@ control::HiddenPaths hidden_paths(const config::PipelineSpec& spec) {
     paths.insert(paths.end(), source.uris.begin(), source.uris.end());
     for (std::string place : config::places_of(source)) paths.push_back(std::move(place));
   }
+  std::erase_if(paths, [](const std::string& path) { return !config::is_list_path(path); });
   for (std::string& path : config::side_paths_of(spec)) paths.push_back(std::move(path));
   return control::HiddenPaths(std::move(paths));
 }

@@ -67,8 +67,9 @@ void append_exported(std::string& text, const Listing& listing, uint64_t sample)
 
 std::vector<uint64_t> read_sample_list(const std::string& path, std::string_view key, const Listing& listing,
                                        Stamps& stamps, const std::stop_token& stop) {
-  const std::string what = std::string(key) + ": " + path;
-  std::string text = read_list_file(path, what, listing, stamps);
+  const bool is_file = config::is_list_path(path);
+  const std::string what = is_file ? std::string(key) + ": " + path : std::string(key);
+  std::string text = is_file ? read_list_file(path, what, listing, stamps) : path.substr(1);
   if (text.starts_with(kExportedHead)) text = plain_list(text);
   std::vector<NamedLine> lines;
   for_each_line(text, [&](std::string_view line, uint64_t number) { lines.push_back({line, number}); });

@@ -52,6 +52,17 @@ TEST_CASE("a window has a size, by default ten thousand, and is only there where
   CHECK(canonical_of("").find("window") == std::string::npos);
 }
 
+TEST_CASE("a list of samples may stand in the pipeline itself", "[config]") {
+  CHECK(order_of("include = [\"a/1.jpg\", 7]").include == "\na/1.jpg\n7");
+  CHECK(order_of("exclude = [\"7\"]").exclude == "\n7");
+  CHECK(order_of("include = \"a/1.jpg\\nb/2.jpg\\n\"").include == "\na/1.jpg\nb/2.jpg\n");
+  CHECK(order_of("include = \"\\na/1.jpg\"").include == "\na/1.jpg");
+  CHECK(is_list_path(order_of("include = \"list\"").include));
+  CHECK_FALSE(is_list_path(order_of("include = [1]").include));
+  CHECK_FALSE(is_list_path(""));
+  CHECK(canonical_of("include = [1]") == canonical_of(""));
+}
+
 TEST_CASE("lists of samples are taken from the pipeline's folder", "[config]") {
   const auto order = order_of("include = \"lists/some.txt\"\nexclude = \"file:///bad%20ones.txt\"\nfirst = 12");
   CHECK(order.include == "/files/lists/some.txt");
@@ -154,7 +165,14 @@ TEST_CASE("one error in [order] is found at its key and line", "[config]") {
       {"first = 0", {7, "order.first", "an integer from 1 to"}},
       {"frist = 3", {7, "order.frist", "did you mean \"first\"?"}},
       {"include = \"\"", {7, "order.include", "must name a folder or a file"}},
-      {"include = [1, 2]", {7, "order.include", "must be a text, not [1, 2]"}},
+      {"include = []", {7, "order.include", "must name at least one sample"}},
+      {"include = [1, -2]", {7, "order.include", "must hold samples' names or numbers alone, not a number below 0"}},
+      {"include = [1.5]", {7, "order.include", "must hold samples' names or numbers alone"}},
+      {"include = [\"\"]", {7, "order.include", "names or numbers alone, not a text that is empty"}},
+      {"include = [[1]]", {7, "order.include", "must hold samples' names or numbers alone, not a list"}},
+      {"include = \"\\n\\n\"", {7, "order.include", "must name at least one sample"}},
+      {"include = true", {7, "order.include", "must be a text, not true"}},
+      {"shuffle = \"client\"\ninclude = [1]", {8, "order.include", "the trainer says which samples come"}},
       {"include = \"https://x/list\"", {7, "order.include", "\"https\" is not supported by this version"}},
       {"shuffle = \"client\"\nwindow = 5", {8, "order.window", "may only stand beside shuffle = \"window\""}},
       {"shuffle = \"client\"\ninclude = \"/a\"", {8, "order.include", "the trainer says which samples come"}},

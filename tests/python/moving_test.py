@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
 import spdld
 import spdld.torch
-from case import BATCH, STEPS, DaemonCase
+from case import BATCH, SAMPLES, STEPS, DaemonCase
 from torch_case import TorchCase
 
 
@@ -128,6 +128,34 @@ class Specs(DaemonCase):
                              (itself, "more than 32 deep, or a value that holds itself: 'source.more.source")):
             with self.assertRaisesRegex(spdld.InvalidError, words):
                 self.attach(given)
+
+
+class Lists(DaemonCase):
+    """order.include and order.exclude as lists, such as the indices of a subset."""
+
+    def samples(self, **order):
+        spec = self.spec(order={"epochs": 1, "shuffle": False, **order}, batch={"size": 1})
+        with self.attach(spec) as loader:
+            return [int(batch["sample_id"][0]) for batch in loader]
+
+    def test_lists_of_numbers_and_names(self):
+        wanted = [1, 4, 20]
+        for given in (wanted, tuple(wanted), np.array(wanted), torch.tensor(wanted), range(1, 21, 1)):
+            self.assertEqual(self.samples(include=given), sorted(map(int, given)))
+        name = sorted(path.relative_to(self.pictures) for path in self.pictures.rglob("*.jpg"))[5]
+        self.assertEqual(self.samples(include=[str(name), 7]), [5, 7])
+        self.assertEqual(self.samples(exclude=list(range(2, SAMPLES))), [0, 1])
+
+    def test_a_long_list(self):
+        self.assertEqual(self.samples(include=[3, 8] * 5000), [3, 8])
+
+    def test_what_no_sample_is_called(self):
+        with self.assertRaisesRegex(spdld.InvalidError, "order.include"):
+            self.samples(include=[SAMPLES])
+        with self.assertRaisesRegex(spdld.InvalidError, "must hold samples' names or numbers alone"):
+            self.samples(include=[-1])
+        with self.assertRaisesRegex(spdld.InvalidError, "must name at least one sample"):
+            self.samples(include=[])
 
 
 class Files(DaemonCase):

@@ -10,6 +10,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional
 from spdld._errors import DeniedError, InvalidError, NotFoundError
 
 _DEPTH_MAX = 32  # levels of nested dicts and lists
+_LIST_MAX = 1024  # entries of a list of the pipeline
 _SHOWN_MAX = 60  # characters of a value that a sentence shows
 _FILE_BYTES_MAX = 16 * 2**20  # the same limit holds for a .toml file
 
@@ -24,7 +25,7 @@ class Pipeline(NamedTuple):
 
 def pipeline_of(given: Any) -> Pipeline:
     if isinstance(given, Mapping):
-        return Pipeline(spec=json.dumps(plain(given)), folder=".")
+        return Pipeline(spec=json.dumps(_with_lists(plain(given))), folder=".")
     if not isinstance(given, (str, os.PathLike)):
         raise InvalidError(f"a pipeline is a dict, the path of a .toml or .json file, or the name of a pipeline of the daemon, "
                            f"and not a value of the type {_kind(given)}{_folder_hint(getattr(given, 'root', None))}")
@@ -34,7 +35,7 @@ def pipeline_of(given: Any) -> Pipeline:
     if text.endswith(".toml"):
         return Pipeline(text=text)
     if text.endswith(".json"):
-        return Pipeline(spec=json.dumps(plain(_read(text))), folder=os.path.dirname(text) or ".")
+        return Pipeline(spec=json.dumps(_with_lists(plain(_read(text)))), folder=os.path.dirname(text) or ".")
     if isinstance(given, str) and os.sep not in text:
         return Pipeline(text=text)
     raise InvalidError(f"a pipeline's file ends in .toml or .json, unlike {text}"
@@ -68,6 +69,29 @@ def plain(value: Any, place: str = "", depth: int = 0) -> Any:
     if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray, memoryview)):
         return [plain(entry, f"{place}[{number}]", depth + 1) for number, entry in enumerate(value)]
     raise InvalidError(f"{place or 'the pipeline'} is a {_kind(value)}, {_shown(value)}: {_remedy(value)}")
+
+
+def _with_lists(spec: Any) -> Any:
+    """Writes the lists of samples (include and exclude) as texts, with a sample on each line: a list of the pipeline has a
+    bound, and a text has room for all of them."""
+    def joined(table: Any) -> None:
+        for key in ("include", "exclude"):
+            entry = table.get(key) if isinstance(table, dict) else None
+            if isinstance(entry, list) and len(entry) > _LIST_MAX and all(_names_a_sample(one) for one in entry):
+                table[key] = "\n".join(map(str, entry))
+
+    if isinstance(spec, dict):
+        joined(spec.get("order"))
+        sources = spec.get("sources")
+        for source in sources if isinstance(sources, list) else []:
+            joined(source)
+    return spec
+
+
+def _names_a_sample(entry: Any) -> bool:
+    if isinstance(entry, str):
+        return entry != "" and "\n" not in entry and "\r" not in entry
+    return isinstance(entry, int) and not isinstance(entry, bool) and entry >= 0
 
 
 def leaves_epochs_open(given: Any) -> bool:
