@@ -17,6 +17,9 @@ namespace spdld::config {
 // The field that holds a sample's name: of files, and of tables, whose columns may have any other name.
 inline constexpr std::string_view kNameField = "path", kTableNameField = "__key__";
 
+// The parameter of tables that is a condition on their rows (config/condition).
+inline constexpr std::string_view kConditionKey = "where";
+
 struct SourceType {
   std::string_view name;
   std::string_view help;

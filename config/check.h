@@ -116,6 +116,9 @@ SourceSpec check_source(const Node& node, const std::filesystem::path& folder, C
 std::vector<SourceSpec> check_sources(const Node& node, MixRule mix, const std::filesystem::path& folder,
                                       Complaints& complaints);
 
+// Whether the source's `where` leaves rows out.
+bool has_condition(const SourceSpec& spec);
+
 // The absolute path that a uri (a path, or file:///...) means, or the error in the uri.
 struct LocalPath {
   std::string path;

@@ -138,6 +138,9 @@ Loaded<PipelineSpec> check_pipeline(const Node& root, const std::string& origin,
   if (spec.share == Share::kStream && spec.order.shuffle == Shuffle::kClient)
     reader.complain("share", "can't be \"stream\" beside shuffle = \"client\": each job says its own order");
   spec.sources = check_all_sources(root, spec.order.mix, folder, complaints);
+  if (spec.order.shuffle == Shuffle::kClient && !spec.sources.empty() && has_condition(spec.sources.front()))
+    complaints.add(spec.sources.front().where.line, "source.where",
+                   "may not stand beside shuffle = \"client\": the trainer says which samples come");
   if (spec.order.weights == kWeightsByColumn) give_weights_column(spec, *root.find("order"), complaints);
   const Node* rows = root.find("rows");
   if (rows != nullptr) spec.rows = check_rows(*rows, spec.sources, complaints);

@@ -306,6 +306,11 @@ void check_weight(const SourceSpec& spec, const Node& node, const std::string& t
 
 }  // namespace
 
+bool has_condition(const SourceSpec& spec) {
+  const auto found = spec.parameters.find(kConditionKey);
+  return found != spec.parameters.end() && found->second != Value(std::string());
+}
+
 SourceSpec check_source(const Node& node, const std::filesystem::path& folder, Complaints& complaints) {
   return check_table(node, "source", {}, folder, complaints);
 }

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "config/catalogue.h"
+#include "config/condition/condition.h"
 
 namespace spdld::config {
 namespace {
@@ -55,8 +56,23 @@ Parameter columns(std::string_view name, std::string_view help) {
   return {.name = name, .type = Type::kNames, .help = help, .fallback = Value(std::string())};
 }
 
+Parameter condition() {
+  return text(kConditionKey,
+              "the rows to take, by their columns: \"split == 'train' and (width >= 224 or label in ('cat', 'dog')) and "
+              "not text is null\"; by default all",
+              "");
+}
+
+void check_condition(const SourceSpec& spec, const Complain& complain) {
+  const auto& text = std::get<std::string>(spec.parameters.find(kConditionKey)->second);
+  if (text.empty()) return;
+  const ParsedCondition parsed = parse_condition(text);
+  if (!parsed.condition) complain(kConditionKey, parsed.error);
+}
+
 // A column's bytes have one meaning.
 void check_manifest(const SourceSpec& spec, const Complain& complain) {
+  check_condition(spec, complain);
   const auto text = [&](std::string_view name) { return std::get<std::string>(spec.parameters.find(name)->second); };
   const auto files = names_in(text("files"));
   for (const std::string& name : names_in(text("base64"))) {
@@ -85,7 +101,8 @@ SourceType manifest() {
                "columns that hold paths or urls of files; relative paths begin at the folder of the manifest's file"),
            columns("base64", "columns whose texts are bytes in base64"),
            column("class", "a column whose distinct texts, sorted, are numbered as the integer field class"),
-           column("key", "a column that names the samples; by default they are named by their numbers")},
+           column("key", "a column that names the samples; by default they are named by their numbers"),
+           condition()},
       .takes_patterns = true,
       .name_field = kTableNameField,
       .class_parameter = "class",
@@ -261,10 +278,12 @@ SourceType parquet() {
                          {.name = "null_text",
                           .type = Type::kText,
                           .help = "beside nulls = \"default\": the text or bytes that stand for a null",
-                          .fallback = Value(std::string())}},
+                          .fallback = Value(std::string())},
+                         condition()},
           .takes_patterns = true,
           .takes_stream_bytes = true,
-          .name_field = kTableNameField};
+          .name_field = kTableNameField,
+          .check = check_condition};
 }
 
 }  // namespace

@@ -1,9 +1,11 @@
 #include "config/spec.h"
 
+#include <array>
 #include <cmath>
 #include <stdexcept>
 #include <utility>
 
+#include "config/catalogue.h"
 #include "config/json.h"
 #include "config/operation.h"
 
@@ -100,8 +102,14 @@ void add_selection(const Selection& taken, Json& object) {
   if (taken.first != 0) object["first"] = taken.first;
 }
 
+// Of a source: what the listing's fingerprint, or the samples that are taken, say already.
+constexpr std::array kParametersOfListing = {kConditionKey};
+
 Json deciding_source_json(const SourceSpec& source) {
-  Json object = with_parameters({{"type", source.type}}, source.parameters);
+  Parameters parameters = source.parameters;
+  for (const std::string_view key : kParametersOfListing)
+    if (const auto found = parameters.find(key); found != parameters.end()) parameters.erase(found);
+  Json object = with_parameters({{"type", source.type}}, parameters);
   if (!source.name.empty()) object["name"] = source.name;
   if (source.weight != 0) object["weight"] = number_json(source.weight);
   return object;
@@ -109,6 +117,11 @@ Json deciding_source_json(const SourceSpec& source) {
 
 Json full_source_json(const SourceSpec& source) {
   Json object = deciding_source_json(source);
+  for (const std::string_view key : kParametersOfListing) {
+    const auto found = source.parameters.find(key);
+    if (found != source.parameters.end() && found->second != Value(std::string()))
+      object[key] = std::get<std::string>(found->second);
+  }
   if (source.uris.size() == 1) {
     object["uri"] = source.uris.front();
   } else {

@@ -30,7 +30,7 @@ bool is_among(const Cell& cell, const std::vector<ConditionValue>& values) {
   return least != values.end() && is_same(cell, *least);
 }
 
-// Of values, of which there are some, and none is NaN.
+// Says the same of one or more values between two bounds. NaN is not among them.
 Truths of_bounds(const Comparison& comparison, const ConditionValue& least, const ConditionValue& most) {
   const auto truths = [](bool may_hold, bool may_fail) {
     return static_cast<Truths>((may_hold ? kTrue : 0) | (may_fail ? kFalse : 0));

@@ -14,9 +14,9 @@
 
 namespace spdld::config {
 
-// What a condition says of a row. As in SQL, a comparison with a value that is not there is neither true nor false.
+// The answer of a condition for a row. As in SQL, a comparison with a value that is not there is neither true nor false.
 enum class Truth : uint8_t { kFalse = 1, kTrue = 2, kUnknown = 4 };
-// What a condition may say of rows: a bit for each Truth. Of a single row there is one bit.
+// The answers that a condition may give for rows: a bit for each Truth. A single row has one bit.
 using Truths = uint8_t;
 constexpr Truths only(Truth truth) { return static_cast<Truths>(truth); }
 constexpr bool may_be(Truths truths, Truth truth) { return (truths & only(truth)) != 0; }
@@ -28,10 +28,10 @@ static_assert(std::numeric_limits<Number>::digits >= 64);
 
 enum class ValueKind : uint8_t { kFlag, kNumber, kText };
 using ConditionValue = std::variant<bool, Number, std::string>;  // the alternative of number k has kind k
-// What a row has in a column; monostate: nothing. The text is borrowed.
+// A row's value in a column; monostate: it has none. The text is borrowed.
 using Cell = std::variant<std::monostate, bool, Number, std::string_view>;
 
-// What is known of the values of many rows in a column.
+// Bounds on the values of many rows in a column.
 struct Extent {
   std::optional<std::pair<ConditionValue, ConditionValue>> bounds = {};  // no value is less than the first one, or more
                                                                          // than the second one; NaN is no value here

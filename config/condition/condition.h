@@ -36,8 +36,8 @@ class Condition {
   std::span<const std::string> columns() const { return columns_; }  // each once, in the order in which they appear
   std::span<const Comparison> comparisons() const { return comparisons_; }
 
-  // What the condition says where judge(comparison) says what each comparison says, or may say. Comparisons are asked
-  // for from the left to the right, and only as far as they count.
+  // The condition's answers, where judge(comparison) gives the answers of each comparison. Comparisons are asked for
+  // from the left to the right, and only as far as they count.
   template <typename Judge>
   Truths truths(const Judge& judge) const {
     return truths_of(root_, judge);
@@ -84,5 +84,7 @@ struct ParsedCondition {
   std::string error = {};  // without a condition: what is wrong with the text, as the end of a sentence about it
 };
 ParsedCondition parse_condition(std::string_view text);
+// Of a text that was checked before; empty: none. Throws std::logic_error for another text.
+std::optional<Condition> checked_condition(std::string_view text);
 
 }  // namespace spdld::config

@@ -9,6 +9,7 @@
 #include <array>
 #include <charconv>
 #include <cstdint>
+#include <stdexcept>
 #include <utility>
 
 #include "config/condition/condition.h"
@@ -299,6 +300,13 @@ ParsedCondition parse_condition(std::string_view text) {
   } catch (const Fault& fault) {
     return {{}, "is no condition: " + fault.text};
   }
+}
+
+std::optional<Condition> checked_condition(std::string_view text) {
+  if (text.empty()) return std::nullopt;
+  ParsedCondition parsed = parse_condition(text);
+  if (!parsed.condition) throw std::logic_error("an unchecked condition: " + parsed.error);
+  return std::move(parsed.condition);
 }
 
 }  // namespace spdld::config

@@ -15,6 +15,7 @@
 #include "daemon/pipeline/lacking.h"
 #include "daemon/source/fingerprint.h"
 #include "daemon/source/list_file.h"
+#include "daemon/source/parts.h"
 #include "daemon/source/sample_list.h"
 #include "daemon/source/weight_list.h"
 
@@ -38,6 +39,22 @@ Subset::Ids read_ids(const std::string& path, const std::string& key, const sour
   return rows;
 }
 
+// For sentences: where a list was written, with its path where it has one.
+std::string named(const std::string& key, const std::string& list) {
+  return config::is_list_path(list) ? key + ": " + list : key;
+}
+
+// Adds the samples that the condition of their source does not take.
+void add_untaken(const source::Listing& listing, Subset::Ids& exclude, const std::stop_token& stop) {
+  constexpr uint64_t kLookMask = 0xfffff;  // so often a stop is looked for
+  if (listing.untaken_count() == 0) return;
+  exclude.reserve(exclude.size() + listing.untaken_count());
+  for (uint64_t id = 0; id < listing.size(); ++id) {
+    if ((id & kLookMask) == 0) source::check_stop(stop);
+    if (listing.is_untaken(id)) exclude.push_back(id);
+  }
+}
+
 // `key`: where the selection was written.
 Subset choose_of(const std::string& key, const config::Selection& wanted, const source::Listing& listing,
                  source::Stamps& lists, const FindUnusable& find_unusable, const std::stop_token& stop) {
@@ -46,12 +63,15 @@ Subset choose_of(const std::string& key, const config::Selection& wanted, const 
   Subset::Ids exclude;
   if (!wanted.include.empty()) include = read_ids(wanted.include, include_key, listing, lists, stop);
   if (!wanted.exclude.empty()) exclude = read_ids(wanted.exclude, exclude_key, listing, lists, stop);
+  add_untaken(listing, exclude, stop);
   Subset subset(listing.size(), include, exclude, wanted.first);
   if (include && include->empty())
     throw SetupError(Trouble::kUsage,
-                     include_key + ": " + wanted.include + " is empty: it must name at least one sample.");
+                     named(include_key, wanted.include) + " is empty: it must name at least one sample.");
+  if (subset.size() == 0 && listing.untaken_count() > 0)
+    throw SetupError(Trouble::kUsage, key + ": the source's where takes none of the samples that are chosen here.");
   if (subset.size() == 0)
-    throw SetupError(Trouble::kUsage, exclude_key + ": " + wanted.exclude +
+    throw SetupError(Trouble::kUsage, named(exclude_key, wanted.exclude) +
                                           (include ? " leaves none of the samples that " + include_key + " names"
                                                    : " leaves no sample") +
                                           ": take some lines out of it.");

@@ -62,6 +62,8 @@ class RowListing final : public Listing {
   bool lacks(uint64_t row, FieldId field) const override {
     return field < records_->fields().size() && records_->lacks(table_.record_of(row), field);
   }
+  bool is_untaken(uint64_t row) const override { return records_->is_untaken(table_.record_of(row)); }
+  uint64_t untaken_count() const override { return records_->untaken_count(); }  // above 0 where a row is left out
   int64_t integer(uint64_t row, FieldId field) const override {
     const size_t own = records_->fields().size();
     if (field < own) return records_->integer(table_.record_of(row), field);

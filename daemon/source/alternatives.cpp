@@ -63,8 +63,8 @@ class WithAlternatives final : public Listing {
   std::span<const std::string> classes() const override { return inside_->classes(); }
   bool has_weights() const override { return inside_->has_weights(); }
   double weight(uint64_t sample) const override { return inside_->weight(sample); }
-  bool is_left_out(uint64_t sample) const override { return inside_->is_left_out(sample); }
-  uint64_t left_out_count() const override { return inside_->left_out_count(); }
+  bool is_untaken(uint64_t sample) const override { return inside_->is_untaken(sample); }
+  uint64_t untaken_count() const override { return inside_->untaken_count(); }
   const Remarks& said() const override { return inside_->said(); }
   unsigned store_concurrency() const override { return inside_->store_concurrency(); }
   bool is_at_hand() const override { return inside_->is_at_hand(); }

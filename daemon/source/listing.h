@@ -81,10 +81,6 @@ class Listing {
   // one.
   virtual bool has_weights() const { return false; }
   virtual double weight(uint64_t /*sample*/) const { return kNoWeight; }
-  // Whether the condition of its source (`where`) does not take the sample, and how many samples it does not take. Such
-  // a sample keeps its id and its fields; the order leaves it out.
-  virtual bool is_left_out(uint64_t /*sample*/) const { return false; }
-  virtual uint64_t left_out_count() const { return 0; }
   // Remarks on files that were passed over, and why: the first 100 sentences, and how many there are. missing() has the
   // sentences about samples that are lost, or may be (an unreadable folder, a cut archive's tail).
   virtual const Remarks& said() const;
@@ -138,6 +134,11 @@ class Listing {
   // listings are joined.
   virtual const Listing* records() const { return nullptr; }
   virtual uint64_t first_row(uint64_t record) const { return record; }  // record <= record_count()
+
+  // Whether the condition of its source (`where`) does not take the sample, and how many samples it does not take. Such
+  // a sample keeps its id and its fields; the order leaves it out.
+  virtual bool is_untaken(uint64_t /*sample*/) const { return false; }
+  virtual uint64_t untaken_count() const { return 0; }
 
   // The folders in which its files must lie; null: anywhere.
   const Bounds* bounds() const { return bounds_.get(); }

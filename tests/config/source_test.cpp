@@ -243,4 +243,41 @@ TEST_CASE("a manifest's columns are named in a text or a list", "[config]") {
   CHECK(load_with_line(5, "uri = [\"a.csv\", \"b-{1..3}.csv\"]").complaints.size() == 1);  // of an image-folder
 }
 
+namespace {
+
+// A pipeline of a table with these lines in its [source] and at its end.
+Loaded<PipelineSpec> load_table(const std::string& lines, const std::string& type = "manifest",
+                                const std::string& end = "") {
+  return load_pipeline_toml("name = \"p\"\n[source]\ntype = \"" + type + "\"\nuri = \"/d/a.csv\"\n" + lines +
+                                "\n[[output]]\nname = \"y\"\nfrom = \"a\"\nops = [{op = \"parse-int\"}]\n[batch]\nsize = 2\n" +
+                                end,
+                            "p.toml");
+}
+
+}  // namespace
+
+TEST_CASE("a table may have a condition on its rows, which decides no byte of a sample", "[config]") {
+  for (const char* type : {"manifest", "parquet"}) {
+    const auto plain = load_table("", type), chosen = load_table("where = \"a > 1\"", type);
+    INFO(plain.sentences() << chosen.sentences());
+    REQUIRE(plain);
+    REQUIRE(chosen);
+    CHECK(canonical_json(*plain.value) == canonical_json(*chosen.value));
+    CHECK(full_json(*plain.value).find("where") == std::string::npos);
+    const auto again = load_pipeline_json(full_json(*chosen.value), "again");
+    INFO(again.sentences());
+    REQUIRE(again);
+    CHECK(full_json(*again.value) == full_json(*chosen.value));
+    CHECK(full_json(*again.value).find("a > 1") != std::string::npos);
+  }
+}
+
+TEST_CASE("a condition that can't be read, or that nothing could keep to, is complained about", "[config]") {
+  expect_complaints(load_table("where = \"a >\""),
+                    {{5, "source.where", "is no condition: it ends too early: there must be a value"}});
+  expect_complaints(load_table("where = \"a > 1\"", "manifest", "[order]\nshuffle = \"client\"\n"),
+                    {{2, "source.where", "the trainer says which samples come"}});
+  CHECK_FALSE(load_table("where = \"a > 1\"", "tfrecord"));
+}
+
 }  // namespace spdld::config::source_test

@@ -1,6 +1,7 @@
 // The fingerprint of the samples that are taken: one for each set of samples, whichever lists say it.
 #include "daemon/pipeline/choice.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
 #include <random>
@@ -65,7 +66,39 @@ class Fingerprints {
   std::set<std::string> seen_;
 };
 
+// Samples of which a condition does not take some.
+class Conditioned final : public test::FakeListing {
+ public:
+  explicit Conditioned(Ids untaken) : test::FakeListing(kSamples), untaken_(std::move(untaken)) {}
+  bool is_untaken(uint64_t sample) const override {
+    return std::find(untaken_.begin(), untaken_.end(), sample) != untaken_.end();
+  }
+  uint64_t untaken_count() const override { return untaken_.size(); }
+
+ private:
+  const Ids untaken_;
+};
+
 }  // namespace
+
+TEST_CASE("rows that a condition does not take are left out of the order, and the others keep their ids") {
+  const test::TempDir lists;
+  const Conditioned listing({0, 3, 4, 9});
+  config::PipelineSpec spec;
+  const Taken all = take(spec, listing);
+  CHECK(all.ids == Ids{1, 2, 5, 6, 7, 8});
+  CHECK(all.fingerprint == take_listed(lists, all.ids).fingerprint);  // as if a list had named them
+  spec.order.first = 3;
+  CHECK(take(spec, listing).ids == Ids{1, 2, 5});
+  spec.order.exclude = "\n2\n3\n";
+  CHECK(take(spec, listing).ids == Ids{1, 5, 6});
+  spec.order = {};
+  spec.order.include = "\n9\n8\n3\n1";
+  CHECK(take(spec, listing).ids == Ids{1, 8});
+  spec.order.include = "\n0\n9";
+  CHECK_THROWS_WITH(take(spec, listing), Catch::Contains("the source's where takes none of the samples"));
+  CHECK_THROWS_WITH(take(spec, test::FakeListing(5)), Catch::StartsWith("order.include"));
+}
 
 TEST_CASE("selections of the same size that begin with the same sample have fingerprints of their own") {
   const test::TempDir lists;

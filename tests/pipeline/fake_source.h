@@ -20,7 +20,7 @@
 
 namespace spdld::test {
 
-class FakeListing final : public source::Listing {
+class FakeListing : public source::Listing {
  public:
   explicit FakeListing(uint64_t size, std::vector<uint64_t> archive_starts = {})
       : size_(size), archive_starts_(std::move(archive_starts)) {}

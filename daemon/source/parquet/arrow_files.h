@@ -15,7 +15,7 @@
 
 namespace spdld::source::parquet {
 
-// What the statistics of row groups say of some columns.
+// Statistics of row groups, of some columns.
 struct Statistics {
   std::span<const std::string> columns;      // that are asked for
   std::vector<config::Extent> extents = {};  // of the first group in the order of `columns`, then of the next group

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "config/document.h"
-#include "daemon/source/list_file.h"
 #include "daemon/source/parts.h"
 
 namespace spdld::source::parquet {
@@ -109,6 +108,7 @@ class ConditionRows {
   }
 
   void run(const Statistics& statistics, const std::stop_token& stop) {
+    check_rows();
     uint64_t first = 0;
     for (size_t group = 0; group < footer_.group_rows.size(); ++group) {
       check_stop(stop);
@@ -142,7 +142,18 @@ class ConditionRows {
     }
   }
 
-  // A column of less precision has the nearest numbers to those that the condition names.
+  // A damaged file may claim any number of rows.
+  void check_rows() const {
+    uint64_t rows = 0;
+    for (const uint64_t more : footer_.group_rows) {
+      rows += more;
+      if (rows > kConditionRowsMax)
+        throw SetupError(Trouble::kLimit, name_ + " has more than " + std::to_string(kConditionRowsMax) +
+                                              " rows, the limit of a file beside source.where.");
+    }
+  }
+
+  // A column of less precision can't hold a number such as 0.1: its own nearest number is compared.
   void round_numbers() {
     for (size_t i = 0; i < places_.size(); ++i) {
       if (!places_[i]) continue;

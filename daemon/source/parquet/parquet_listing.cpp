@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "config/catalogue.h"
+#include "config/condition/condition.h"
+#include "config/document.h"
 #include "daemon/base/cpu.h"
 #include "daemon/base/result.h"
 #include "daemon/source/alternatives.h"
@@ -14,6 +16,7 @@
 #include "daemon/source/listings.h"
 #include "daemon/source/parquet/arrow_files.h"
 #include "daemon/source/parquet/column_store.h"
+#include "daemon/source/parquet/condition_rows.h"
 #include "daemon/source/parquet/kept_footer.h"
 #include "daemon/source/tables/table_listing.h"
 
@@ -48,8 +51,12 @@ class ParquetListing final : public TableListing {
     auto table = std::make_shared<Table>();
     table->columns = footers.front().columns;
     Fingerprint fingerprint;
+    uint64_t spared = 0;
     fingerprint.add_text("parquet");
     for (size_t i = 0; i < footers.size(); ++i) {
+      spared += footers[i].groups_spared;
+      add_untaken(std::move(footers[i].untaken));
+      for (const std::string& sentence : footers[i].lost) remarks_.add_missing(sentence);
       add_footer(i, std::move(footers[i]), *table);
       fingerprint.add_text(file_name(i));
       fingerprint.add_number(size() - first_of(i));
@@ -60,6 +67,9 @@ class ParquetListing final : public TableListing {
     }
     fingerprint_ = fingerprint.digits();
     if (size() == 0) throw SetupError(Trouble::kUsage, what + " has no row.");
+    tell_untaken(opening.text(config::kConditionKey), what,
+                  "; statistics decided on " + std::to_string(spared) + " of " + std::to_string(table->groups.size()) +
+                      " row groups, unread");
     table->rows = size();
     for (const parquet::Group& group : table->groups) group_starts_.push_back(group.first_row);
     table_ = std::move(table);
@@ -75,7 +85,8 @@ class ParquetListing final : public TableListing {
   bool may_lack(uint64_t, FieldId) const override { return false; }
   bool lacks(uint64_t, FieldId) const override { return false; }  // reading a value finds it out
   uint64_t memory_bytes() const override {
-    return table_->chunks.capacity() * sizeof(parquet::Chunk) + table_->groups.capacity() * sizeof(parquet::Group);
+    return table_->chunks.capacity() * sizeof(parquet::Chunk) + table_->groups.capacity() * sizeof(parquet::Group) +
+           untaken_bytes();
   }
   // An order reads row group after row group.
   std::span<const uint64_t> archive_starts() const override { return group_starts_; }
@@ -176,19 +187,38 @@ class ParquetListing final : public TableListing {
   Streaming streaming_;
 };
 
+// The columns of the first file are the data set's.
+void check_columns(const config::Condition& condition, const Footer& footer, const std::string& name) {
+  for (const std::string& wanted : condition.columns()) {
+    const auto has_name = [&](const Column& column) { return column.name == wanted; };
+    if (std::any_of(footer.columns.begin(), footer.columns.end(), has_name)) continue;
+    std::string has;
+    for (size_t i = 0; i < footer.columns.size() && i < 16; ++i)
+      has += (i == 0 ? "" : ", ") + config::printable(footer.columns[i].name);
+    throw SetupError(Trouble::kUsage, name + " has no column \"" + config::printable(wanted) +
+                                          "\", which source.where names; it has " + has + ".");
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<Listing> open_parquet(const SourceOpening& opening) {
   DataFiles files = find_data_files(opening.uris, kParquetFiles, opening.places, opening.stop);
+  const std::string where = opening.text(config::kConditionKey);
+  const auto condition = config::checked_condition(where);  // none: all rows
   const IndexWay<Footer> way = {
-      [](store::View& view, const DataFile& file, std::atomic<uint64_t>& done) {
-        Footer footer = parquet::read_footer(view, file.name);
+      [&](store::View& view, const DataFile& file, std::atomic<uint64_t>& done) {
+        Footer footer = condition ? parquet::read_footer_and_rows(view, file.name, *condition,
+                                                                  opening.spec.stream_bytes_max, opening.stop)
+                                  : parquet::read_footer(view, file.name);
         done.fetch_add(view.size(), std::memory_order_relaxed);
         return footer;
       },
       [](const Footer& footer) { return parquet::kept_bytes_of(footer); },
       [](std::string_view kept, const DataFile& file) { return parquet::footer_in(kept, file.bytes); }};
-  std::vector<Footer> footers = index_files(files, opening.indexing(kParquetFiles, "parquet", "bytes of files"), way);
+  const std::string key = "parquet 2" + (condition ? '\n' + std::to_string(where.size()) + ' ' + where : "");
+  std::vector<Footer> footers = index_files(files, opening.indexing(kParquetFiles, key, "bytes of files"), way);
+  if (condition) check_columns(*condition, footers.front(), files.files.front().name);
   return std::make_unique<ParquetListing>(std::move(files), std::move(footers), opening);
 }
 

@@ -54,6 +54,9 @@ class RowSet {
     words_[row / 64] |= uint64_t{1} << row % 64;
   }
   void add_all(uint64_t first, uint64_t end) {
+    for (; first < end && first % 64 != 0; ++first) add(first);
+    if (end > first && end / 64 > words_.size()) words_.resize(end / 64);
+    for (; first + 64 <= end; first += 64) words_[first / 64] = ~uint64_t{0};
     for (; first < end; ++first) add(first);
   }
   bool has(uint64_t row) const { return row / 64 < words_.size() && (words_[row / 64] >> row % 64 & 1) != 0; }

@@ -31,7 +31,7 @@ ManifestFormat format_of(const std::string& path, const std::string& wanted) {
 class Manifest final : public TableListing {
  public:
   Manifest(DataFiles files, std::vector<TableIndex> indexes, const std::string& wanted_format, ManifestColumns columns,
-           const Places& places, const std::stop_token& stop)
+           const Places& places, const std::string& where, const std::string& what, const std::stop_token& stop)
       : TableListing(std::move(files)), columns_(std::move(columns)), indexes_(std::move(indexes)), stores_(places) {
     make_fields();
     Fingerprint fingerprint;
@@ -42,10 +42,12 @@ class Manifest final : public TableListing {
     fingerprint.add_text(columns_.key);
     for (size_t i = 0; i < indexes_.size(); ++i) {
       TableIndex& index = indexes_[i];
+      add_untaken(std::move(index.untaken));
       add_file(index, fingerprint);
       add_rows(index, i, format_of(file(i).name, wanted_format), stop);
     }
     fingerprint_ = fingerprint.digits();
+    tell_untaken(where, what);
     store_concurrency_ = std::max(store_concurrency_, stores_.concurrency());
     if (!columns_.classes.empty()) unite_classes();
   }
@@ -84,7 +86,7 @@ class Manifest final : public TableListing {
     return name_of(file, indexes_[file].texts.back()[sample - first_of(file)]);
   }
   uint64_t memory_bytes() const override {
-    uint64_t bytes = 0;
+    uint64_t bytes = untaken_bytes();
     for (const TableIndex& index : indexes_) bytes += index.memory_bytes();
     for (const File& file : files_)
       for (const NamedFiles& named : file.named) bytes += named.memory_bytes();
@@ -186,9 +188,11 @@ std::unique_ptr<Listing> open_manifest(const SourceOpening& opening) {
   const std::string format = opening.text("format");
   ManifestColumns columns{config::names_in(opening.text("files")), config::names_in(opening.text("base64")),
                           opening.text("class"), opening.text("key"), opening.spec.weights_column};
-  std::string key = "manifest 2\n" + format;
+  const std::string where = opening.text(config::kConditionKey);
+  columns.condition = config::checked_condition(where);
+  std::string key = "manifest 3\n" + format;
   for (const std::string_view name : {"files", "base64", "class", "key"}) key += '\n' + opening.text(name);
-  key += '\n' + columns.weights;
+  key += '\n' + columns.weights + '\n' + std::to_string(where.size()) + ' ' + where;
   DataFiles files = find_data_files(opening.uris, kManifests, opening.places, opening.stop);
   const auto read = [&](store::View& view, const DataFile& file, std::atomic<uint64_t>& done) {
     return index_manifest(view, file.name, format_of(file.name, format), columns, done, opening.stop);
@@ -202,8 +206,8 @@ std::unique_ptr<Listing> open_manifest(const SourceOpening& opening) {
     if (why.empty() && !index.remarks.all().first.empty()) why = " (" + index.remarks.all().first.front() + ")";
   }
   if (rows == 0) throw SetupError(Trouble::kUsage, config::uris_text(opening.spec) + " has no row" + why + ".");
-  return std::make_unique<Manifest>(std::move(files), std::move(indexes), format, std::move(columns), opening.places,
-                                    opening.stop);
+  return std::make_unique<Manifest>(std::move(files), std::move(indexes), format, std::move(columns), opening.places, where,
+                                    config::uris_text(opening.spec), opening.stop);
 }
 
 }  // namespace spdld::source

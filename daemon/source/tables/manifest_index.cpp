@@ -10,6 +10,7 @@
 #include "daemon/base/result.h"
 #include "daemon/source/fingerprint.h"
 #include "daemon/source/tables/block_reader.h"
+#include "daemon/source/tables/condition_row.h"
 #include "daemon/source/weight_list.h"
 
 namespace spdld::source {
@@ -29,6 +30,7 @@ class ManifestIndexer {
     index_.texts.resize(held_.size());
     if (!columns.weights.empty()) held_.push_back(columns.weights);  // held as numbers
     values_.resize(held_.size());
+    if (columns.condition) condition_.emplace(*columns.condition, path_);
   }
 
   TableIndex run() {
@@ -77,6 +79,8 @@ class ManifestIndexer {
     for (size_t i = 0; i < held_.size(); ++i) places_[i] = column_of(held_[i]);
     if (!columns_.classes.empty()) class_place_ = column_of(columns_.classes);
     for (const std::string& name : columns_.base64) base64_places_.push_back(column_of(name));
+    if (condition_)
+      for (const std::string& name : columns_.condition->columns()) condition_places_.push_back(column_of(name));
     pass(row_.bytes);
   }
 
@@ -98,6 +102,7 @@ class ManifestIndexer {
     }
     for (size_t i = 0; i < held_.size(); ++i) values_[i] = plain(row_.values[places_[i]]);
     class_ = columns_.classes.empty() ? Plain() : plain(row_.values[class_place_]);
+    for (size_t i = 0; i < condition_places_.size(); ++i) condition_->take(i, row_.values[condition_places_[i]]);
     absent_.clear();
     for (const size_t place : base64_places_)
       if (row_.values[place].text.empty()) absent_.push_back(place);
@@ -146,6 +151,8 @@ class ManifestIndexer {
     for (const std::string& name : held_) column_of(name);
     for (const std::string& name : columns_.base64) column_of(name);
     if (!columns_.classes.empty()) column_of(columns_.classes);
+    if (condition_)
+      for (const std::string& name : columns_.condition->columns()) column_of(name);
   }
 
   uint64_t next_line() {
@@ -161,6 +168,7 @@ class ManifestIndexer {
     for (Plain& value : values_) value.reset();
     class_.reset();
     found_.clear();
+    if (condition_) condition_->clear();
     return for_each_entry_of(line, [&](const JsonValue& key, const JsonValue& value) {
       const auto name = plain_text(key);
       return name && take_entry(*name, value);
@@ -182,6 +190,11 @@ class ManifestIndexer {
     if (name == columns_.classes) {
       if (!wants_text()) return false;
       class_ = text;
+    }
+    if (condition_) {
+      const auto names = columns_.condition->columns();
+      const auto place = std::find(names.begin(), names.end(), name);
+      if (place != names.end()) condition_->take(static_cast<size_t>(place - names.begin()), value);
     }
     const auto place = known_.find(name);
     size_t column = 0;
@@ -252,6 +265,7 @@ class ManifestIndexer {
     for (size_t i = 0; i < index_.texts.size(); ++i) index_.texts[i].add(values_[i].value_or(std::string()));
     if (!columns_.weights.empty()) index_.weights.push_back(weight_of(values_.back()));
     if (!columns_.classes.empty()) index_.class_of.push_back(class_number(*class_));
+    if (condition_ && !condition_->is_taken(row)) index_.untaken.add(row);
     index_.add_row(reader_.offset(), bytes);
     pass(bytes);
   }
@@ -303,7 +317,7 @@ class ManifestIndexer {
   const ManifestFormat format_;
   const ManifestColumns& columns_;
   std::vector<std::string> held_;  // columns whose texts are held
-  std::vector<size_t> places_, base64_places_;
+  std::vector<size_t> places_, base64_places_, condition_places_;
   size_t class_place_ = 0;
   std::unordered_map<std::string, size_t> known_;  // JSON's columns
   std::unordered_map<std::string, uint32_t> class_numbers_;
@@ -316,6 +330,7 @@ class ManifestIndexer {
   std::vector<size_t> absent_;
   std::vector<std::pair<size_t, bool>> found_;  // JSON's columns, and whether they are null
   std::vector<uint8_t> present_;
+  std::optional<ConditionRow> condition_;
 };
 
 }  // namespace

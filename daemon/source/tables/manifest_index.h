@@ -2,11 +2,13 @@
 #pragma once
 
 #include <atomic>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "config/condition/condition.h"
 #include "daemon/source/tables/manifest_rows.h"
 #include "daemon/source/tables/table_index.h"
 
@@ -18,7 +20,8 @@ inline constexpr size_t kClassesMax = 1'000'000;  // distinct texts of the class
 // The columns that have a part of their own.
 struct ManifestColumns {
   std::vector<std::string> files, base64;
-  std::string classes, key, weights;  // empty: none
+  std::string classes, key, weights;                 // empty: none
+  std::optional<config::Condition> condition = {};  // on the rows that are taken; none: all
 };
 
 // The index's texts are the columns of `files`, in their order, and then the column `key`. An empty text of a file is

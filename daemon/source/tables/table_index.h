@@ -29,6 +29,7 @@ struct TableIndex {
   std::vector<TextColumn> texts;     // columns that are held, in the order in which they were asked for
   std::vector<std::string> classes;  // their names, in the order of their numbers here
   std::vector<uint32_t> class_of;    // of each row; a place in `classes`; empty: rows have no class of their own
+  RowSet untaken;                    // rows that the source's condition does not take
   std::vector<double> weights;       // of each row, where a column of weights is wanted; kNoWeight: it has none
   std::string content;               // 32 hexadecimal digits of what the rows hold, or of how they lie
   Remarks remarks;

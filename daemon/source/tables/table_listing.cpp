@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "config/document.h"
+#include "daemon/base/result.h"
+
 namespace spdld::source {
 
 TableListing::TableListing(DataFiles files)
@@ -18,6 +21,25 @@ void TableListing::add_file(const TableIndex& index, Fingerprint& fingerprint) {
   fingerprint.add_text(index.content);
   remarks_.add_all(index.remarks);
   add_file(index.rows());
+}
+
+void TableListing::tell_untaken(const std::string& condition, const std::string& what, const std::string& more) {
+  if (condition.empty()) return;
+  const std::string shown = config::printable(condition, 200);
+  if (untaken_count_ == size()) {
+    const auto& lost = remarks_.missing().first;
+    throw SetupError(Trouble::kUsage, what + ": source.where, " + shown + ", takes none of the " +
+                                          std::to_string(size()) + " rows" +
+                                          (lost.empty() ? "." : " (" + lost.front() + ")."));
+  }
+  remarks_.add("source.where takes " + std::to_string(size() - untaken_count_) + " of " + std::to_string(size()) +
+               " rows, and leaves " + std::to_string(untaken_count_) + " out (" + shown + ')' + more + '.');
+}
+
+uint64_t TableListing::untaken_bytes() const {
+  uint64_t bytes = untaken_.capacity() * sizeof(RowSet);
+  for (const RowSet& rows : untaken_) bytes += rows.memory_bytes();
+  return bytes;
 }
 
 // No name consists of digits alone: such a text is an id, where samples are named.

@@ -29,6 +29,12 @@ class TableListing : public Listing {
   bool unchanged() const override { return files_.is_unchanged(); }
   unsigned store_concurrency() const override { return store_concurrency_; }
   std::span<const uint64_t> archive_starts() const override { return firsts_; }
+  bool is_untaken(uint64_t sample) const override {
+    if (untaken_count_ == 0) return false;
+    const size_t file = file_of(sample);
+    return untaken_[file].has(sample - firsts_[file]);
+  }
+  uint64_t untaken_count() const override { return untaken_count_; }
 
  protected:
   // The files with their bytes as they were indexed.
@@ -41,6 +47,15 @@ class TableListing : public Listing {
   }
   // The same of a file that was indexed, with its remarks and its part of the listing's fingerprint.
   void add_file(const TableIndex& index, Fingerprint& fingerprint);
+  // Leaves rows of the next file out, which the source's condition does not take.
+  void add_untaken(RowSet rows) {
+    untaken_count_ += rows.count();
+    untaken_.push_back(std::move(rows));
+  }
+  // To be called once, behind all files: says how many rows the condition takes. `more` stands behind the sentence.
+  // Throws SetupError where it takes none. `what`: the source, for the sentence.
+  void tell_untaken(const std::string& condition, const std::string& what, const std::string& more = {});
+  uint64_t untaken_bytes() const;
   // The name of a row of this file whose key is `key`.
   std::string name_of(size_t number, std::string_view key) const;
   size_t file_of(uint64_t sample) const;
@@ -65,6 +80,8 @@ class TableListing : public Listing {
   const size_t common_;           // so much of each file's name is left out in names
   std::vector<uint64_t> firsts_;  // the first sample of each file
   uint64_t size_ = 0;
+  std::vector<RowSet> untaken_;  // of each file
+  uint64_t untaken_count_ = 0;
 };
 
 }  // namespace spdld::source

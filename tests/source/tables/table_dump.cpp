@@ -2,8 +2,9 @@
 //
 //   table_dump TYPE PARAMETERS URI...     PARAMETERS: a JSON table; [source]'s own parameters of this type
 //
-// The first line is a JSON table with size, fields, classes, fingerprint and remarks. Each other line is one sample: a
-// table with its name and its fields, bytes as hexadecimal digits, and null for a field that it lacks.
+// The first line is a JSON table with size, fields, classes, fingerprint, remarks, and the samples that are left out
+// (untaken). Each other line is one sample: a table with its name and its fields, bytes as hexadecimal digits, and null
+// for a field that it lacks.
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -78,6 +79,9 @@ int main(int argc, char** argv) try {
       {"size", listing->size()},          {"classes", listing->classes()}, {"fingerprint", listing->fingerprint()},
       {"bytes", listing->memory_bytes()}, {"remarks", listing->remarks()}, {"fields", nlohmann::json::array()}};
   for (const auto& field : listing->fields()) head["fields"].push_back(field.name);
+  head["untaken"] = nlohmann::json::array();
+  for (uint64_t sample = 0; sample < listing->size(); ++sample)
+    if (listing->is_untaken(sample)) head["untaken"].push_back(sample);
   std::printf("%s\n", head.dump().c_str());
   source::LocalFetcher local(1);
   source::FetchRouter fetcher(local);

@@ -1,0 +1,130 @@
+#include "daemon/source/tables/condition_row.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "config/document.h"
+#include "daemon/base/result.h"
+
+namespace spdld::source {
+namespace {
+
+using config::Cell;
+using config::Comparison;
+using config::Number;
+using config::ValueKind;
+
+std::optional<Number> number_in(std::string_view text) {
+  const auto read = [&](auto number) -> std::optional<Number> {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+    return Number(number);
+  };
+  if (text.starts_with('+') && text.size() > 1 && text[1] != '-') text.remove_prefix(1);
+  if (const auto whole = read(int64_t{})) return whole;
+  if (const auto large = read(uint64_t{})) return large;
+  return read(double{});
+}
+
+std::optional<bool> flag_in(std::string_view text) {
+  std::string word(text);
+  std::transform(word.begin(), word.end(), word.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  if (word == "true" || word == "1") return true;
+  if (word == "false" || word == "0") return false;
+  return std::nullopt;
+}
+
+std::string_view trimmed(std::string_view text) {
+  const size_t first = text.find_first_not_of(" \t");
+  return first == std::string_view::npos ? std::string_view()
+                                         : text.substr(first, text.find_last_not_of(" \t") + 1 - first);
+}
+
+std::string_view words_of(JsonValue::Kind kind) {
+  switch (kind) {
+    case JsonValue::Kind::kNull:
+      return "null";
+    case JsonValue::Kind::kText:
+      return "a text";
+    case JsonValue::Kind::kNumber:
+      return "a number";
+    case JsonValue::Kind::kFlag:
+      return "a truth value";
+    case JsonValue::Kind::kList:
+      return "a list";
+    case JsonValue::Kind::kTable:
+      return "a table";
+  }
+  return "";
+}
+
+JsonValue::Kind json_kind_of(ValueKind kind) {
+  return kind == ValueKind::kFlag     ? JsonValue::Kind::kFlag
+         : kind == ValueKind::kNumber ? JsonValue::Kind::kNumber
+                                      : JsonValue::Kind::kText;
+}
+
+}  // namespace
+
+bool ConditionRow::is_taken(uint64_t row) {
+  return condition_.takes([&](const Comparison& comparison) { return comparison.of(cell_of(comparison, row)); });
+}
+
+Cell ConditionRow::cell_of(const Comparison& comparison, uint64_t row) {
+  const auto& held = values_[comparison.column];
+  if (!held || held->kind == JsonValue::Kind::kNull) return {};
+  if (held->is_csv) return csv_cell_of(comparison, row);
+  if (!comparison.has_values()) return true;  // something is there
+  if (held->kind != json_kind_of(comparison.kind())) refuse(comparison, row, words_of(held->kind));
+  if (held->kind == JsonValue::Kind::kFlag) return held->text == "true";
+  if (held->kind == JsonValue::Kind::kNumber) {
+    const auto number = number_in(held->text);
+    if (!number) refuse(comparison, row, config::printable(held->text, 40));
+    return *number;
+  }
+  read_text(*held, comparison, row);
+  return std::string_view(text_);
+}
+
+Cell ConditionRow::csv_cell_of(const Comparison& comparison, uint64_t row) {
+  read_text(*values_[comparison.column], comparison, row);
+  if (!comparison.has_values()) return text_.empty() ? Cell() : Cell(std::string_view(text_));
+  if (comparison.kind() == ValueKind::kText) return std::string_view(text_);
+  const std::string_view text = trimmed(text_);
+  if (text.empty()) return {};
+  if (comparison.kind() == ValueKind::kFlag) {
+    const auto flag = flag_in(text);
+    if (!flag) refuse(comparison, row, '"' + config::printable(text, 40) + '"');
+    return *flag;
+  }
+  const auto number = number_in(text);
+  if (!number) refuse(comparison, row, '"' + config::printable(text, 40) + '"');
+  return *number;
+}
+
+void ConditionRow::read_text(const Held& held, const Comparison& comparison, uint64_t row) {
+  if (!held.is_csv) {
+    auto text = plain_text({held.kind, held.text, held.is_escaped});
+    if (!text) refuse(comparison, row, "a text with an escape that JSON has not");
+    text_ = std::move(*text);
+    return;
+  }
+  text_.assign(held.text);
+  if (held.is_escaped) text_.resize(plain_csv({held.text, true}, reinterpret_cast<uint8_t*>(text_.data())));
+}
+
+void ConditionRow::refuse(const Comparison& comparison, uint64_t row, std::string_view has) const {
+  const bool is_text = comparison.has_values() && comparison.kind() == ValueKind::kText;
+  throw SetupError(Trouble::kUsage,
+                   path_ + ", row " + std::to_string(row) + ": the column \"" +
+                       config::printable(condition_.columns()[comparison.column]) + "\" has " + std::string(has) +
+                       (comparison.has_values()
+                            ? ", and source.where compares it with " +
+                                  std::string(config::words_of(comparison.kind())) + " (" +
+                                  config::printable(config::text_of(comparison.values.front()), 40) + ')' +
+                                  (is_text ? "." : ": to compare texts, write the value in quotes.")
+                            : "."));
+}
+
+}  // namespace spdld::source
