@@ -32,6 +32,16 @@ SourceType image_folder() {
                           .fallback = Value(std::string("jpg,jpeg"))}}};
 }
 
+SourceType images() {
+  return {.name = "images",
+          .help = "A folder of pictures without classes, with all folders in it, in the order of their paths.",
+          .fields = {"image", "path"},
+          .parameters = {{.name = "extensions",
+                          .type = Type::kText,
+                          .help = "which files are pictures: comma-separated, without dots, upper case or lower",
+                          .fallback = Value(std::string("jpg,jpeg"))}}};
+}
+
 SourceType webdataset() {
   return {
       .name = "webdataset",
@@ -290,7 +300,7 @@ SourceType parquet() {
 
 std::span<const SourceType> sources() {
   static const std::array table = {image_folder(), webdataset(), manifest(), coco(),     voc(), yolo(),
-                                   image_pairs(),  npy(),        records(),  tfrecord(), mds(), parquet()};
+                                   image_pairs(),  npy(),        records(),  tfrecord(), mds(), parquet(), images()};
   return table;
 }
 

@@ -16,6 +16,11 @@ namespace {
 constexpr size_t kDepthMax = 64;              // folders inside one another, below the root
 constexpr uint64_t kFoldersMax = 1ull << 24;  // of one class
 
+// The path of a name in a folder, from the root on.
+std::string inside_of(const std::string& folder, std::string_view name) {
+  return (folder.empty() ? std::string() : folder + '/').append(name);
+}
+
 // Writes what the next listing can take, if that is another than what this one took.
 void keep(KeptFile& file, const std::vector<ClassFiles>& files, size_t kept_before, KeptUse& use) {
   std::vector<std::string_view> records;
@@ -51,7 +56,8 @@ Walked walk_folders(const std::vector<std::string>& names, const WalkPlan& plan)
 }
 
 ClassFiles ClassWalk::walk(const std::string& name) {
-  pending_.push_back({name, {source_.root_id}});
+  // The root itself has nothing above it.
+  pending_.push_back({name, name.empty() ? std::vector<FolderId>() : std::vector<FolderId>{source_.root_id}});
   for (uint64_t folders = 0; !pending_.empty(); ++folders) {
     if (folders == kFoldersMax) {
       throw SetupError(Trouble::kLimit, "the class folder " + source_.root + name + " holds more than " +
@@ -129,7 +135,7 @@ void ClassWalk::sort_out(const Pending& pending, std::string_view folders, std::
   std::string inside(folders);
   const size_t pictures_before = pictures.size();
   for_each_name(links, [&](std::string_view name) {
-    const std::string path = source_.root + pending.path + '/' + std::string(name);
+    const std::string path = source_.root + inside_of(pending.path, name);
     if (leads_to_folder(path)) {
       inside.append(name) += '\0';
     } else if (source_.endings.fit(name)) {
@@ -141,7 +147,7 @@ void ClassWalk::sort_out(const Pending& pending, std::string_view folders, std::
   if (inside.size() != folders.size()) sort_names(inside);
   const size_t first = pending_.size();
   for_each_name(inside, [&](std::string_view name) {
-    pending_.push_back({pending.path + '/' + std::string(name), pending.above});
+    pending_.push_back({inside_of(pending.path, name), pending.above});
   });
   std::reverse(pending_.begin() + static_cast<ptrdiff_t>(first), pending_.end());  // the first one is taken next
 

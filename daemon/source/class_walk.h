@@ -65,7 +65,7 @@ struct ClassFiles {
 class ClassWalk {
  public:
   explicit ClassWalk(const WalkSource& source) : source_(source) {}
-  // `name`: the class's name. Throws SetupError.
+  // `name`: the class's name; empty: the root itself. Throws SetupError.
   ClassFiles walk(const std::string& name);
 
  private:

@@ -135,7 +135,7 @@ bool is_remote_source(const config::SourceSpec& spec) {
 }
 
 using OpenFiles = std::unique_ptr<Listing> (*)(const SourceOpening&);
-constexpr std::array<std::pair<std::string_view, OpenFiles>, 11> kKinds = {{{"webdataset", &open_webdataset},
+constexpr std::array<std::pair<std::string_view, OpenFiles>, 12> kKinds = {{{"webdataset", &open_webdataset},
                                                                             {"manifest", &open_manifest},
                                                                             {"coco", &open_coco},
                                                                             {"voc", &open_voc},
@@ -145,7 +145,8 @@ constexpr std::array<std::pair<std::string_view, OpenFiles>, 11> kKinds = {{{"we
                                                                             {"records", &open_records},
                                                                             {"tfrecord", &open_tfrecord},
                                                                             {"mds", &open_mds},
-                                                                            {"parquet", &open_parquet}}};
+                                                                            {"parquet", &open_parquet},
+                                                                            {"images", &open_images}}};
 
 std::unique_ptr<Listing> open_any(const config::SourceSpec& spec, const Progress& progress, const std::stop_token& stop,
                                   const std::filesystem::path& kept, KeptUse& used, const Places& places,

@@ -53,6 +53,7 @@ std::unique_ptr<Listing> open_coco(const SourceOpening& opening);
 std::unique_ptr<Listing> open_voc(const SourceOpening& opening);
 std::unique_ptr<Listing> open_yolo(const SourceOpening& opening);
 std::unique_ptr<Listing> open_image_pairs(const SourceOpening& opening);
+std::unique_ptr<Listing> open_images(const SourceOpening& opening);
 std::unique_ptr<Listing> open_npy(const SourceOpening& opening);
 std::unique_ptr<Listing> open_records(const SourceOpening& opening);
 std::unique_ptr<Listing> open_tfrecord(const SourceOpening& opening);

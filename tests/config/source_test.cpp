@@ -101,7 +101,7 @@ TEST_CASE("a source's type and keys are checked", "[config]") {
                     {{4, "source.type",
                       "\"image-folder\", \"webdataset\", \"manifest\", \"coco\", \"voc\", \"yolo\", \"image-pairs\", "
                       "\"npy\", \"records\", \"tfrecord\", "
-                      "\"mds\", \"parquet\", "
+                      "\"mds\", \"parquet\", \"images\", "
                       "not \"image-foldr\" (did you mean \"image-folder\"?)"}});
   expect_complaints(load_with_line(4, "type = 3"), {{4, "source.type", "must be a text, not 3"}});
   expect_complaints(load_with_line(4, ""), {{3, "source.type", "is missing"}});

@@ -49,6 +49,15 @@ struct Pictures {
 
 }  // namespace
 
+TEST_CASE("a list may stand in the pipeline itself, and has no state of a file") {
+  Pictures pictures;
+  Ids ids = read_sample_list("\na/b/2.jpg\n5\n", "order.include", *pictures.listing, pictures.stamps, {});
+  std::sort(ids.begin(), ids.end());
+  CHECK(ids == Ids{2, 5});
+  CHECK_THROWS_WITH(read_sample_list("\n6", "order.include", *pictures.listing, pictures.stamps, {}),
+                    Catch::StartsWith("order.include"));
+}
+
 TEST_CASE("a list names samples as the listing does, or by their ids") {
   Pictures pictures;
   REQUIRE(pictures.listing->size() == 6);

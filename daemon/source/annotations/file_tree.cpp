@@ -14,10 +14,11 @@
 namespace spdld::source {
 namespace {
 
-// Takes the files' names and identities.
-void add_files(FileTree& tree, const ClassFiles& files) {
+// Takes the files' names and identities. `dropped`: so many bytes of each path are no part of it.
+void add_files(FileTree& tree, const ClassFiles& files, size_t dropped = 0) {
   for (const ClassFiles::Folder& folder : files.folders) {
-    std::string path = folder.path + '/';
+    std::string path = folder.path.empty() ? "" : folder.path + '/';
+    path.erase(0, dropped);
     const size_t start = path.size();
     for_each_name(folder.pictures, [&](std::string_view name) {
       path.resize(start);
@@ -54,16 +55,28 @@ FileTree read_local(const DataRoot& root, const TreeChoice& choice, const Source
   return tree;
 }
 
+// The root as a folder of the folder above it, which is how a store lists one folder.
+std::pair<std::string, std::string> split_root(const DataRoot& root) {
+  const std::string_view whole = std::string_view(root.folder).substr(0, root.folder.size() - 1);
+  if (root.folder.size() < 2)
+    throw SetupError(Trouble::kUsage, root.uri + " is a whole bucket: name a folder in it as source.uri.");
+  const size_t slash = whole.rfind('/');
+  const size_t start = slash == std::string_view::npos ? 0 : slash + 1;
+  return {std::string(whole.substr(0, start)), std::string(whole.substr(start))};
+}
+
 FileTree read_remote(const DataRoot& root, const TreeChoice& choice, const SourceOpening& opening) {
-  const auto folder = std::make_shared<const RemoteFolder>(root.store, root.folder, choice.endings,
-                                                           RemoteChoice{choice.folder, choice.may_be_empty});
+  const bool is_root = choice.folder.empty();
+  const auto [above, name] = is_root ? split_root(root) : std::pair(root.folder, choice.folder);
+  const auto folder = std::make_shared<const RemoteFolder>(root.store, above, choice.endings,
+                                                           RemoteChoice{name, choice.may_be_empty});
   const std::filesystem::path kept = opening.spec.samples_listing ? opening.kept : std::filesystem::path();
   KeptUse use;
   RemoteListing listed =
       list_remote("remote-files\n" + root.name_of(choice.folder), folder, {opening.progress, opening.stop, kept, use});
   opening.use.add(use);
   FileTree tree;
-  for (const ClassFiles& files : listed.files) add_files(tree, files);
+  for (const ClassFiles& files : listed.files) add_files(tree, files, is_root ? name.size() + 1 : 0);
   tree.is_unchanged = std::move(listed.is_unchanged);
   return tree;
 }
@@ -98,7 +111,7 @@ std::string path_fault(std::string_view path) {
 }
 
 FileTree read_tree(const DataRoot& root, const TreeChoice& choice, const SourceOpening& opening) {
-  if (const std::string fault = path_fault(choice.folder); !fault.empty())
+  if (const std::string fault = path_fault(choice.folder); !choice.folder.empty() && !fault.empty())
     throw SetupError(Trouble::kUsage, "source." + std::string(choice.what) + ' ' + fault + '.');
   return root.store ? read_remote(root, choice, opening) : read_local(root, choice, opening);
 }

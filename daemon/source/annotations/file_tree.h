@@ -38,7 +38,7 @@ struct FileTree {
 };
 // How a tree is read.
 struct TreeChoice {
-  std::string folder;     // from the root on
+  std::string folder;     // from the root on; empty: the root itself
   std::string_view what;  // the parameter that names it
   const Endings& endings;
   bool may_be_empty = false;  // files without a byte in a store are passed over in silence

@@ -222,6 +222,9 @@ TEST_CASE("a kept footer is the footer, and a damaged one is none") {
   footer.columns[2].list_shape = std::vector<int64_t>{2, 3};
   footer.columns[1].scale = -3;
   footer.left_out = {"a sentence"};
+  footer.untaken.add_all(2, 9);
+  footer.groups_spared = 1;
+  footer.lost = {"another sentence"};
   const std::string kept = kept_bytes_of(footer);
   const auto again = footer_in(kept, file.bytes.size());
   REQUIRE(again);

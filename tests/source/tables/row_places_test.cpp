@@ -4,9 +4,12 @@
 #include <random>
 #include <vector>
 
+#include "daemon/source/tables/columns.h"
+
 namespace spdld::row_places_test {
 
 using source::RowPlaces;
+using source::RowSet;
 
 namespace {
 
@@ -55,6 +58,21 @@ TEST_CASE("short rows that follow one another take three bytes each, and long on
     for (uint64_t row = 0; row < kRows; ++row) places.add(row * (length + 16), length);
     places.fit();
     CHECK(places.memory_bytes() == (length == 200 ? 3 : 5) * kRows);
+  }
+}
+
+TEST_CASE("a set of rows has the rows that were added, one by one or many at once") {
+  for (const uint64_t first : {0u, 1u, 63u, 64u, 65u, 130u}) {
+    for (const uint64_t end : {0u, 1u, 64u, 65u, 127u, 128u, 129u, 400u}) {
+      RowSet many, one_by_one;
+      for (RowSet* rows : {&many, &one_by_one}) rows->add(7);
+      many.add_all(first, end);
+      for (uint64_t row = first; row < end; ++row) one_by_one.add(row);
+      CHECK(many == one_by_one);
+      const uint64_t added = end > first ? end - first : 0;
+      CHECK(many.count() == added + (7 < first || 7 >= end ? 1 : 0));
+      for (uint64_t row = 0; row < 420; ++row) CHECK(many.has(row) == (row == 7 || (row >= first && row < end)));
+    }
   }
 }
 
