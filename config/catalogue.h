@@ -27,7 +27,7 @@ struct SourceType {
   std::vector<Parameter> parameters;
   // Whether `uri` may be a list of texts, with braces and wildcards in them (config/uri_pattern.h).
   bool takes_patterns = false;
-  bool takes_stream_bytes = false;  // whether `stream_bytes_max` means something
+  bool takes_stream_bytes = false;           // whether `stream_bytes_max` means something
   std::string_view name_field = kNameField;  // the field of every sample that holds its name
   // The parameter that names a field whose values are numbered as classes: then the field "class" is an integer.
   std::string_view class_parameter = {};

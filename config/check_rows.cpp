@@ -187,8 +187,9 @@ void check_packed(const PipelineSpec& spec, int line, Complaints& complaints) {
   for (const SourceSpec& source : spec.sources)
     chooses |= !source.include.empty() || !source.exclude.empty() || has_condition(source);
   if (chooses)
-    complaints.add(line, "rows.kind",
-                   "can't be \"packed\" beside include, exclude, weights or where: a packed row is made of several records");
+    complaints.add(
+        line, "rows.kind",
+        "can't be \"packed\" beside include, exclude, weights or where: a packed row is made of several records");
 }
 
 }  // namespace

@@ -67,10 +67,11 @@ Parameter columns(std::string_view name, std::string_view help) {
 }
 
 Parameter condition() {
-  return text(kConditionKey,
-              "the rows to take, by their columns: \"split == 'train' and (width >= 224 or label in ('cat', 'dog')) and "
-              "not text is null\"; by default all",
-              "");
+  return text(
+      kConditionKey,
+      "the rows to take, by their columns: \"split == 'train' and (width >= 224 or label in ('cat', 'dog')) and "
+      "not text is null\"; by default all",
+      "");
 }
 
 void check_condition(const SourceSpec& spec, const Complain& complain) {
@@ -299,8 +300,8 @@ SourceType parquet() {
 }  // namespace
 
 std::span<const SourceType> sources() {
-  static const std::array table = {image_folder(), webdataset(), manifest(), coco(),     voc(), yolo(),
-                                   image_pairs(),  npy(),        records(),  tfrecord(), mds(), parquet(), images()};
+  static const std::array table = {image_folder(), webdataset(), manifest(), coco(), voc(),     yolo(),  image_pairs(),
+                                   npy(),          records(),    tfrecord(), mds(),  parquet(), images()};
   return table;
 }
 

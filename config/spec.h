@@ -94,7 +94,7 @@ struct OutputSpec {
 struct Selection {
   // Absolute paths of lists of samples' names or ids; or an end of a line, and then the list itself; empty: none.
   std::string include, exclude;
-  uint64_t first = 0;            // take so many of the samples that the lists leave; 0: all
+  uint64_t first = 0;  // take so many of the samples that the lists leave; 0: all
 };
 // Whether an entry of a Selection is a list's path.
 inline bool is_list_path(std::string_view entry) { return !entry.empty() && entry.front() != '\n'; }

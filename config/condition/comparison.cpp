@@ -23,10 +23,9 @@ bool is_same(const Cell& a, const ConditionValue& b) {
 bool is_nan(const Cell& cell) { return std::holds_alternative<Number>(cell) && std::isnan(std::get<Number>(cell)); }
 
 bool is_among(const Cell& cell, const std::vector<ConditionValue>& values) {
-  const auto least =
-      std::partition_point(values.begin(), values.end(), [&](const ConditionValue& value) {
-        return !is_less(cell, value) && !is_same(cell, value);
-      });
+  const auto least = std::partition_point(values.begin(), values.end(), [&](const ConditionValue& value) {
+    return !is_less(cell, value) && !is_same(cell, value);
+  });
   return least != values.end() && is_same(cell, *least);
 }
 

@@ -14,7 +14,8 @@
 
 namespace spdld::config {
 
-// The answer of a condition for a row. As in SQL, a comparison with a value that is not there is neither true nor false.
+// The answer of a condition for a row. As in SQL, a comparison with a value that is not there is neither true nor
+// false.
 enum class Truth : uint8_t { kFalse = 1, kTrue = 2, kUnknown = 4 };
 // The answers that a condition may give for rows: a bit for each Truth. A single row has one bit.
 using Truths = uint8_t;

@@ -13,8 +13,8 @@ Truths Condition::both(Truths a, Truths b) {
   Truths truths = (a | b) & only(Truth::kFalse);
   truths |= a & b & only(Truth::kTrue);
   const Truths not_false = only(Truth::kTrue) | only(Truth::kUnknown);
-  const bool may_be_unknown = (may_be(a, Truth::kUnknown) && (b & not_false) != 0) ||
-                              (may_be(b, Truth::kUnknown) && (a & not_false) != 0);
+  const bool may_be_unknown =
+      (may_be(a, Truth::kUnknown) && (b & not_false) != 0) || (may_be(b, Truth::kUnknown) && (a & not_false) != 0);
   return may_be_unknown ? truths | only(Truth::kUnknown) : truths;
 }
 

@@ -137,7 +137,7 @@ class Parser {
   using Node = Condition::Node;
 
   [[noreturn]] void fail(const std::string& what) const {
-      if (word_.kind == WordKind::kEnd) throw Fault{"it ends too early: " + what};
+    if (word_.kind == WordKind::kEnd) throw Fault{"it ends too early: " + what};
     // Whole characters, so that the clause is UTF-8.
     size_t end = std::min(text_.size(), word_.place + 20);
     while (end < text_.size() && (text_[end] & 0xC0) == 0x80) ++end;
@@ -159,8 +159,12 @@ class Parser {
     return true;
   }
 
-  Node any(int depth) { return several(Node::Kind::kAny, "or", [&] { return all(depth); }); }
-  Node all(int depth) { return several(Node::Kind::kAll, "and", [&] { return negated(depth); }); }
+  Node any(int depth) {
+    return several(Node::Kind::kAny, "or", [&] { return all(depth); });
+  }
+  Node all(int depth) {
+    return several(Node::Kind::kAll, "and", [&] { return negated(depth); });
+  }
   template <typename Part>
   Node several(Node::Kind kind, std::string_view between, const Part& part) {
     Node first = part();
@@ -216,8 +220,9 @@ class Parser {
         std::any_of(kReserved.begin(), kReserved.end(), [&](std::string_view one) { return is_word(one); });
     const bool is_column = word_.kind == WordKind::kColumn || (word_.kind == WordKind::kName && !is_reserved);
     if (!is_column || word_.text.empty())
-      fail("there must be the name of a column (in `backquotes` where it has other signs than letters, digits, \"_\" "
-           "and \".\", or is a word such as \"in\")");
+      fail(
+          "there must be the name of a column (in `backquotes` where it has other signs than letters, digits, \"_\" "
+          "and \".\", or is a word such as \"in\")");
     const auto known = std::find(columns_.begin(), columns_.end(), word_.text);
     const auto place = static_cast<size_t>(known - columns_.begin());
     if (known == columns_.end()) columns_.push_back(word_.text);
@@ -293,8 +298,7 @@ class Parser {
 }  // namespace
 
 ParsedCondition parse_condition(std::string_view text) {
-  if (text.size() > kConditionBytesMax)
-    return {{}, "has more than " + std::to_string(kConditionBytesMax) + " bytes"};
+  if (text.size() > kConditionBytesMax) return {{}, "has more than " + std::to_string(kConditionBytesMax) + " bytes"};
   try {
     return {Parser(text).parse(), {}};
   } catch (const Fault& fault) {

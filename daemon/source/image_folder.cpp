@@ -190,8 +190,10 @@ std::vector<std::string> find_classes(const OpenFolder& open, const std::string&
   std::vector<std::string> classes;
   for_each_name(names.folders, [&](std::string_view name) { classes.emplace_back(name); });
   if (classes.empty()) {
-    throw SetupError(Trouble::kUsage, "the folder " + root + " holds no folder: there must be one for each class (pictures without classes are type " +
-                                          "\"images\").");
+    throw SetupError(Trouble::kUsage,
+                     "the folder " + root +
+                         " holds no folder: there must be one for each class (pictures without classes are type " +
+                         "\"images\").");
   }
   return classes;
 }

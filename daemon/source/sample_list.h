@@ -27,9 +27,10 @@ inline constexpr std::string_view kExportedHead = "# spdld listing 1";
 std::string exported_head(const Listing& listing);
 void append_exported(std::string& text, const Listing& listing, uint64_t sample);
 
-// The ids, in no order, some perhaps twice. `path`: as an entry of config::Selection, which may be the list itself. `key` ("order.include") stands in messages; the file's state is added to
-// `stamps`. Where the file gives names, it reads the names of the whole listing. Throws SetupError: the file can't be
-// read, is too large, or names samples that are not listed (the first such line, and how many there are).
+// The ids, in no order, some perhaps twice. `path`: as an entry of config::Selection, which may be the list itself.
+// `key` ("order.include") stands in messages; the file's state is added to `stamps`. Where the file gives names, it
+// reads the names of the whole listing. Throws SetupError: the file can't be read, is too large, or names samples that
+// are not listed (the first such line, and how many there are).
 std::vector<uint64_t> read_sample_list(const std::string& path, std::string_view key, const Listing& listing,
                                        Stamps& stamps, const std::stop_token& stop);
 

@@ -248,10 +248,10 @@ namespace {
 // A pipeline of a table with these lines in its [source] and at its end.
 Loaded<PipelineSpec> load_table(const std::string& lines, const std::string& type = "manifest",
                                 const std::string& end = "") {
-  return load_pipeline_toml("name = \"p\"\n[source]\ntype = \"" + type + "\"\nuri = \"/d/a.csv\"\n" + lines +
-                                "\n[[output]]\nname = \"y\"\nfrom = \"a\"\nops = [{op = \"parse-int\"}]\n[batch]\nsize = 2\n" +
-                                end,
-                            "p.toml");
+  return load_pipeline_toml(
+      "name = \"p\"\n[source]\ntype = \"" + type + "\"\nuri = \"/d/a.csv\"\n" + lines +
+          "\n[[output]]\nname = \"y\"\nfrom = \"a\"\nops = [{op = \"parse-int\"}]\n[batch]\nsize = 2\n" + end,
+      "p.toml");
 }
 
 }  // namespace

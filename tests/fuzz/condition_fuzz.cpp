@@ -1,5 +1,5 @@
-// Feeds arbitrary texts to the reader of conditions, and asks what it has read of a row and of many rows: what is said of
-// many rows must hold for each of them. "text NUL values": the bytes behind the text choose the values.
+// Feeds arbitrary texts to the reader of conditions, and asks what it has read of a row and of many rows: what is said
+// of many rows must hold for each of them. "text NUL values": the bytes behind the text choose the values.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -68,8 +68,8 @@ std::pair<std::string, std::string> split_root(const DataRoot& root) {
 FileTree read_remote(const DataRoot& root, const TreeChoice& choice, const SourceOpening& opening) {
   const bool is_root = choice.folder.empty();
   const auto [above, name] = is_root ? split_root(root) : std::pair(root.folder, choice.folder);
-  const auto folder = std::make_shared<const RemoteFolder>(root.store, above, choice.endings,
-                                                           RemoteChoice{name, choice.may_be_empty});
+  const auto folder =
+      std::make_shared<const RemoteFolder>(root.store, above, choice.endings, RemoteChoice{name, choice.may_be_empty});
   const std::filesystem::path kept = opening.spec.samples_listing ? opening.kept : std::filesystem::path();
   KeptUse use;
   RemoteListing listed =

@@ -304,8 +304,7 @@ void add_extents(const pq::FileMetaData& meta, const std::vector<size_t>& places
   for (const std::string& name : statistics.columns) {
     const auto is_leaf = [&](size_t place) { return place != Columns::kNone && footer.columns[place].name == name; };
     const auto found = std::find_if(places.begin(), places.end(), is_leaf);
-    leaves.push_back(found == places.end() ? std::nullopt
-                                           : std::optional(static_cast<size_t>(found - places.begin())));
+    leaves.push_back(found == places.end() ? std::nullopt : std::optional(static_cast<size_t>(found - places.begin())));
   }
   for (int g = 0; g < meta.num_row_groups(); ++g) {
     const auto group = meta.RowGroup(g);

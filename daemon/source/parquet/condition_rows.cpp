@@ -191,8 +191,8 @@ class ConditionRows {
   Result<ColumnValues> values_of(size_t group, size_t place) {
     const Chunk& chunk = footer_.chunks[group * footer_.columns.size() + place];
     if (chunk.bytes > bytes_max_ || chunk.unpacked_bytes > bytes_max_)
-      return Error{Trouble::kContent, "it needs more than the " + std::to_string(bytes_max_ >> 20) +
-                                          " MiB of source.stream_bytes_max"};
+      return Error{Trouble::kContent,
+                   "it needs more than the " + std::to_string(bytes_max_ >> 20) + " MiB of source.stream_bytes_max"};
     RawBytes bytes;
     bytes.resize(chunk.bytes);
     const Result<uint64_t> got = view_.read(chunk.offset, bytes.bytes());

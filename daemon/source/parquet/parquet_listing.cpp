@@ -68,8 +68,8 @@ class ParquetListing final : public TableListing {
     fingerprint_ = fingerprint.digits();
     if (size() == 0) throw SetupError(Trouble::kUsage, what + " has no row.");
     tell_untaken(opening.text(config::kConditionKey), what,
-                  "; statistics decided on " + std::to_string(spared) + " of " + std::to_string(table->groups.size()) +
-                      " row groups, unread");
+                 "; statistics decided on " + std::to_string(spared) + " of " + std::to_string(table->groups.size()) +
+                     " row groups, unread");
     table->rows = size();
     for (const parquet::Group& group : table->groups) group_starts_.push_back(group.first_row);
     table_ = std::move(table);

@@ -116,15 +116,15 @@ void ConditionRow::read_text(const Held& held, const Comparison& comparison, uin
 
 void ConditionRow::refuse(const Comparison& comparison, uint64_t row, std::string_view has) const {
   const bool is_text = comparison.has_values() && comparison.kind() == ValueKind::kText;
-  throw SetupError(Trouble::kUsage,
-                   path_ + ", row " + std::to_string(row) + ": the column \"" +
-                       config::printable(condition_.columns()[comparison.column]) + "\" has " + std::string(has) +
-                       (comparison.has_values()
-                            ? ", and source.where compares it with " +
-                                  std::string(config::words_of(comparison.kind())) + " (" +
-                                  config::printable(config::text_of(comparison.values.front()), 40) + ')' +
-                                  (is_text ? "." : ": to compare texts, write the value in quotes.")
-                            : "."));
+  throw SetupError(
+      Trouble::kUsage,
+      path_ + ", row " + std::to_string(row) + ": the column \"" +
+          config::printable(condition_.columns()[comparison.column]) + "\" has " + std::string(has) +
+          (comparison.has_values()
+               ? ", and source.where compares it with " + std::string(config::words_of(comparison.kind())) + " (" +
+                     config::printable(config::text_of(comparison.values.front()), 40) + ')' +
+                     (is_text ? "." : ": to compare texts, write the value in quotes.")
+               : "."));
 }
 
 }  // namespace spdld::source

@@ -206,8 +206,8 @@ std::unique_ptr<Listing> open_manifest(const SourceOpening& opening) {
     if (why.empty() && !index.remarks.all().first.empty()) why = " (" + index.remarks.all().first.front() + ")";
   }
   if (rows == 0) throw SetupError(Trouble::kUsage, config::uris_text(opening.spec) + " has no row" + why + ".");
-  return std::make_unique<Manifest>(std::move(files), std::move(indexes), format, std::move(columns), opening.places, where,
-                                    config::uris_text(opening.spec), opening.stop);
+  return std::make_unique<Manifest>(std::move(files), std::move(indexes), format, std::move(columns), opening.places,
+                                    where, config::uris_text(opening.spec), opening.stop);
 }
 
 }  // namespace spdld::source

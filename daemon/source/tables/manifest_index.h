@@ -20,7 +20,7 @@ inline constexpr size_t kClassesMax = 1'000'000;  // distinct texts of the class
 // The columns that have a part of their own.
 struct ManifestColumns {
   std::vector<std::string> files, base64;
-  std::string classes, key, weights;                 // empty: none
+  std::string classes, key, weights;                // empty: none
   std::optional<config::Condition> condition = {};  // on the rows that are taken; none: all
 };
 

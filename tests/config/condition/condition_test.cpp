@@ -1,7 +1,7 @@
 #include "config/condition/condition.h"
 
-#include <catch2/catch.hpp>
 #include <array>
+#include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -151,7 +151,8 @@ TEST_CASE("a condition has bounds", "[condition]") {
   CHECK(error_of(nots + "a == 1").find("more than 32 brackets") != std::string::npos);
   CHECK(error_of(std::string(kConditionBytesMax + 1, ' ')) == "has more than 262144 bytes");
   std::string columns, parts;
-  for (size_t i = 0; i <= kConditionColumnsMax; ++i) columns += (i == 0 ? "" : " or ") + ("c" + std::to_string(i)) + " == 1";
+  for (size_t i = 0; i <= kConditionColumnsMax; ++i)
+    columns += (i == 0 ? "" : " or ") + ("c" + std::to_string(i)) + " == 1";
   CHECK(error_of(columns).find("more than 64 columns") != std::string::npos);
   for (int i = 0; i < 10'000; ++i) parts += (i == 0 ? "" : " and ") + std::string("a != ") + std::to_string(i);
   CHECK(truths(parts, {{"a", number(-1)}}) == kTrue);
@@ -218,7 +219,8 @@ TEST_CASE("what is said of many rows holds for each of them", "[condition]") {
     for (uint64_t more = draw(4); more > 0; --more)
       condition = (draw(2) == 0 ? "not (" : "(") + condition + ") " + (draw(2) == 0 ? "and " : "or ") + comparison();
     const Condition made = parsed(condition);
-    const Truths told = made.truths([&](const Comparison& one) { return one.of(extents.at(made.columns()[one.column])); });
+    const Truths told =
+        made.truths([&](const Comparison& one) { return one.of(extents.at(made.columns()[one.column])); });
     for (const Row& row : rows) {
       INFO(condition);
       CHECK((truths(made, row) & told) != 0);

@@ -31,7 +31,8 @@ struct ImagesFolder : TableFolder {
 
 TEST_CASE("pictures of a flat folder are samples without classes, local and in a store") {
   const ImagesFolder folder;
-  const auto local = folder.local("images", "flat", folder.jpegs), remote = folder.remote("images", "flat", folder.jpegs);
+  const auto local = folder.local("images", "flat", folder.jpegs),
+             remote = folder.remote("images", "flat", folder.jpegs);
   CHECK(local->fingerprint() == remote->fingerprint());
   for (const auto* listing : {local.get(), remote.get()}) {
     REQUIRE(listing->size() == folder.names.size());
