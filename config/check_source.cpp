@@ -253,7 +253,9 @@ SourceSpec check_table(const Node& node, const std::string& table, std::span<con
   if (type != nullptr && spec.type != "webdataset" && reader.find("access") != nullptr)
     reader.complain("access", "may only stand beside type = \"webdataset\"");
   if (type != nullptr && !type->takes_stream_bytes && reader.find("stream_bytes_max") != nullptr)
-    reader.complain("stream_bytes_max", "may only stand beside type = \"webdataset\" or \"parquet\"");
+    reader.complain(
+        "stream_bytes_max",
+        "may only stand beside a type whose files are read as streams: webdataset, parquet, manifest, tfrecord, mds");
   if (type == nullptr || node.table() == nullptr) return spec;
   std::vector<std::string_view> always = names_of(source_keys());
   always.insert(always.end(), others.begin(), others.end());

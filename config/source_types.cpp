@@ -99,7 +99,8 @@ SourceType manifest() {
           "A table in text: a CSV or TSV file whose first line names the columns, or JSON lines. Every column is a "
           "field: the bytes of the file that a column of files names, the bytes that base64 stands for, or the "
           "column's text as it is; __key__ is the sample's name. from = \"meta:label.id\" takes a value in a column "
-          "that holds JSON. The uri may have braces and wildcards, or be a list of uris, which follow one another.",
+          "that holds JSON. The uri may have braces and wildcards, or be a list of uris, which follow one another. "
+          "Files may be compressed by gzip or zstd.",
       .fields = {},
       .parameters =
           {{.name = "format",
@@ -115,6 +116,7 @@ SourceType manifest() {
            column("key", "a column that names the samples; by default they are named by their numbers"),
            condition()},
       .takes_patterns = true,
+      .takes_stream_bytes = true,
       .name_field = kTableNameField,
       .class_parameter = "class",
       .has_weights_column = true,
@@ -242,10 +244,11 @@ SourceType tfrecord() {
               "bytes gives its bytes, for decode-image or parse-int; int64 and float features give their values, for "
               "raw with dtype \"int64\" or \"float32\", or raw-int; __key__ is the sample's name. The uri may have "
               "braces and wildcards, be a folder of .tfrecord files, or be a list of uris, which follow one another. "
-              "Files are not compressed.",
+              "Files may be compressed by gzip or zstd, so that order.shuffle must be \"window\" or \"off\".",
           .fields = {},
           .parameters = {columns("features", "the features that there are; by default the first records say it")},
           .takes_patterns = true,
+          .takes_stream_bytes = true,
           .name_field = kTableNameField};
 }
 
@@ -257,10 +260,12 @@ SourceType mds() {
           "jpeg, png and other encodings give their bytes, for decode-image or bytes; int, uint8, float32 and "
           "their like, and ndarray with a shape, give their values, for raw or raw-int. A column of ndarray without "
           "a shape gives .npy files, for parse-npy. __key__ is the sample's name. The uri may have braces and "
-          "wildcards, or be a list of folders, which follow one another. Shards are not compressed.",
+          "wildcards, or be a list of folders, which follow one another. Shards may be compressed by zstd or "
+          "gz, so that order.shuffle must be \"window\" or \"off\".",
       .fields = {},
       .parameters = {},
       .takes_patterns = true,
+      .takes_stream_bytes = true,
       .name_field = kTableNameField};
 }
 

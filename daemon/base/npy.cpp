@@ -131,6 +131,7 @@ class DictReader {
       const auto [stop, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), size);
       if (error != std::errc()) return bad("its header's 'shape' is no tuple of numbers");
       rest_.remove_prefix(static_cast<size_t>(stop - rest_.data()));
+      if (rest_.starts_with('L')) rest_.remove_prefix(1);  // a long number of Python 2, as numpy reads it
       if (npy_.shape.size() == kNpyRankMax)
         return bad("it has more than " + std::to_string(kNpyRankMax) + " dimensions");
       npy_.shape.push_back(size);

@@ -232,9 +232,9 @@ void check_streaming(const config::PipelineSpec& spec, const source::Listing& li
   if (is_in_order && spec.order.weights.empty() && !spec.batch.cost && !config::batch_shapes_of(spec.outputs)) return;
   throw SetupError(
       Trouble::kUsage,
-      "some archives of the source are compressed, so they are read from their beginning to their end: "
+      "some files of the source are compressed, so they are read from their beginning to their end: "
       "write order.shuffle = \"window\" or \"off\", without order.weights, batch.cost and aspect-bucket, or unpack "
-      "them to .tar files.");
+      "them.");
 }
 
 // Says where the order makes blocks of archives (Listing::streaming) come more than once.

@@ -13,12 +13,11 @@
 #include <vector>
 
 #include "daemon/source/remarks.h"
-#include "daemon/store/unpack/compression.h"
+#include "daemon/source/content_read.h"
 #include "daemon/store/view.h"
 
 namespace spdld::source {
 
-using store::unpack::Compression;
 
 inline constexpr size_t kExtensionsMax = 64;  // distinct ones of a data set
 

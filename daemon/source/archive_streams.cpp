@@ -20,15 +20,15 @@ using Archive = ArchiveStreams::Archive;
 constexpr uint64_t kUnpackersMax = 16;
 constexpr uint64_t kViewBytes = 2 * ByteBuffer::room_for(store::ObjectView::kBlockMax);
 
-UnpackFiller::Open opener_of(const Archive& archive, const std::shared_ptr<const Bounds>& bounds) {
+UnpackFiller::Open opener_of(const Archive& archive, const ArchiveAccess& access) {
   using Opened = Result<std::unique_ptr<store::View>>;
   if (archive.file->store)
     return [store = archive.file->store, object = archive.file->object,
             identity = archive.file->identity](const std::stop_token& stop) -> Opened {
       return std::unique_ptr<store::View>(std::make_unique<store::ObjectView>(*store, object, identity, stop, true));
     };
-  return [path = archive.file->name, identity = archive.file->identity, bounds](const std::stop_token&) -> Opened {
-    return open_listed_file(bounds.get(), path, identity, "the archive " + path);
+  return [path = archive.file->name, identity = archive.file->identity, access](const std::stop_token&) -> Opened {
+    return open_listed_file(access.bounds.get(), path, identity, "the " + access.noun + ' ' + path);
   };
 }
 
@@ -85,15 +85,15 @@ void ArchiveStreams::make_unpacked(const std::vector<Archive>& archives, const A
     if (archive.compression == Compression::kNone) continue;
     const uint64_t needed = archive.unpacker_bytes + (!archive.file->store ? 0 : kViewBytes);
     if (needed > bytes_max / 4)
-      throw SetupError(Trouble::kUsage,
-                       "unpacking the archive " + archive.file->name + " takes " + std::to_string((needed >> 20) + 1) +
-                           " MiB, and source.stream_bytes_max allows " + std::to_string(bytes_max / 4 >> 20) +
-                           " MiB for that, a quarter: write source.stream_bytes_max = \"" +
-                           std::to_string(((needed >> 20) + 1) * 4 * (access.stream_bytes_max / bytes_max)) +
-                           " MiB\" or more.");
+      throw SetupError(
+          Trouble::kUsage,
+          "unpacking the " + access.noun + ' ' + archive.file->name + " takes " + std::to_string((needed >> 20) + 1) +
+              " MiB, and source.stream_bytes_max allows " + std::to_string(bytes_max / 4 >> 20) +
+              " MiB for that, a quarter: write source.stream_bytes_max = \"" +
+              std::to_string(((needed >> 20) + 1) * 4 * (access.stream_bytes_max / bytes_max)) + " MiB\" or more.");
     most = std::max(most, needed);
     objects.push_back({archive.file->name, archive.bytes, archive.useful});
-    packed.push_back({archive.file->name, archive.compression, archive.bytes, opener_of(archive, access.bounds)});
+    packed.push_back({archive.file->name, archive.compression, archive.bytes, opener_of(archive, access)});
   }
   const uint64_t decoders = std::clamp<uint64_t>(bytes_max / 4 / std::max<uint64_t>(most, 1), 1, kUnpackersMax);
   const uint64_t block_bytes = bytes_max - decoders * most;

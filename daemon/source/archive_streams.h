@@ -15,11 +15,12 @@
 
 namespace spdld::source {
 
-// How a webdataset's archives are read, as config::SourceSpec has it.
+// How archives are read, as config::SourceSpec has it.
 struct ArchiveAccess {
   config::Access access = config::Access::kAuto;
   uint64_t stream_bytes_max = config::kStreamBytes;
   std::shared_ptr<const Bounds> bounds = {};  // of local archives; null: anywhere
+  std::string noun = "archive";               // for sentences
 };
 
 // Constant after make(), but for what its stores do; any thread.

@@ -10,6 +10,7 @@
 
 #include "config/document.h"
 #include "daemon/base/result.h"
+#include "daemon/base/text_encoding.h"
 #include "daemon/source/bounds.h"
 #include "daemon/source/file_identity.h"
 #include "daemon/source/parts.h"
@@ -79,6 +80,7 @@ std::string read_list_file(const std::string& path, const std::string& what, con
   }
   text.resize(done);
   check_same_state(fd.get(), kept_state(status), what);
+  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
   return text;
 }
 

@@ -119,6 +119,10 @@ int64_t SourceOpening::integer(std::string_view name, int64_t fallback) const {
 }
 double SourceOpening::number(std::string_view name, double fallback) const { return parameter(spec, name, fallback); }
 
+ArchiveAccess SourceOpening::access(const FileKind& kind) const {
+  return {spec.access, spec.stream_bytes_max, places.bounds, std::string(kind.noun)};
+}
+
 Indexing SourceOpening::indexing(const FileKind& kind, std::string key, std::string_view what, KeptUse* part) const {
   for (const std::string& uri : uris) key.append(1, '\n').append(uri);
   return {kind, std::move(key), what, progress, stop, kept, part == nullptr ? use : *part, places.bounds.get()};

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/source/archive_streams.h"
 #include "daemon/source/data_files.h"
 #include "daemon/source/listing.h"
 #include "daemon/store/stores.h"
@@ -44,6 +45,8 @@ struct SourceOpening {
   std::string text(std::string_view name) const;
   int64_t integer(std::string_view name, int64_t fallback) const;
   double number(std::string_view name, double fallback) const;
+  // How compressed files are read, or archives in long runs.
+  ArchiveAccess access(const FileKind& kind) const;
   // `key`: the type, and what else an index depends on beside the uris. `part`: a use of its own, in place of `use`.
   Indexing indexing(const FileKind& kind, std::string key, std::string_view what, KeptUse* part = nullptr) const;
 };

@@ -56,6 +56,18 @@ TEST_CASE("JSON gives the same tree, without lines", "[config]") {
   CHECK(std::get<int64_t>(root.find("e")->find("f")->value) == -3);
 }
 
+TEST_CASE("a byte order mark stands before a file as if it were not there", "[config]") {
+  const Document toml = read_toml(
+      "\xef\xbb\xbf"
+      "name = \"train\"\n",
+      "x.toml");
+  CHECK(toml.complaints.empty());
+  REQUIRE(toml.root);
+  const Document json = read_json("\xef\xbb\xbf{\"name\": 1}", "x.json");
+  CHECK(json.complaints.empty());
+  REQUIRE(json.root);
+}
+
 TEST_CASE("a syntax error in TOML is found at its line", "[config]") {
   expect_refused(read_toml("a = 1\nb = \n", "f"), 2, "", "is not TOML: ");
   expect_refused(read_toml("a = 1\nb = 2\na = 3\n", "f"), 3, "", "is not TOML: ");

@@ -64,6 +64,8 @@ TEST_CASE("a list names samples as the listing does, or by their ids") {
   CHECK(pictures.read("a/b/2.jpg\nc/0.jpg\n") == Ids{2, 3});
   CHECK(pictures.read("5\r\n\r\n0\r\na/1.jpg") == Ids{0, 1, 5});
   CHECK(pictures.read("000003\n") == Ids{3});
+  CHECK(pictures.read("\xef\xbb\xbf"
+                      "a/b/2.jpg\nc/0.jpg\n") == Ids{2, 3});  // behind a byte order mark
   CHECK(pictures.read("").empty());
   CHECK(pictures.read("\n\n\n").empty());
 }

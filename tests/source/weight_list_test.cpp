@@ -47,6 +47,8 @@ struct Pictures {
 TEST_CASE("weights stand behind a name or an id, a TAB or a comma") {
   Pictures pictures;
   REQUIRE(pictures.listing->size() == 3);
+  CHECK(pictures.read("\xef\xbb\xbf"
+                      "a/0.jpg\t2\nc/0.jpg\t0.5\n1\t3\n") == Weights{2, 3, 0.5});  // behind a byte order mark
   CHECK(pictures.read("a/0.jpg\t2\nc/0.jpg\t0.5\r\n\r\n1\t1e-3\n") == Weights{2, 1e-3, 0.5});
   CHECK(pictures.read("a/0.jpg, 2 \n\"a/1, \"\"b\"\".jpg\",3\n2,.25") == Weights{2, 3, 0.25});
   CHECK(pictures.read("a/1, \"b\".jpg\t3\n0,7") == Weights{7, 3, kNoWeight});

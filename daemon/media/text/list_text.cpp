@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "config/document.h"
+#include "daemon/base/text_encoding.h"
 
 namespace spdld::text {
 namespace {
@@ -19,7 +20,7 @@ Error bad(std::string clause) { return {Trouble::kContent, std::move(clause)}; }
 class ListReader {
  public:
   ListReader(std::string_view text, NumberList& list, media::WorkGuard* guard)
-      : at_(text.data()), end_(at_ + text.size()), list_(list), guard_(guard) {
+      : at_(without_byte_order_mark(text).data()), end_(text.data() + text.size()), list_(list), guard_(guard) {
     while (end_ != at_ && end_[-1] == '\0') --end_;
   }
 

@@ -4,12 +4,15 @@
 #include <cmath>
 #include <string>
 
+#include "daemon/base/text_encoding.h"
+
 namespace spdld::text {
 namespace {
 
 constexpr size_t kCited = 32;  // bytes
 
 std::string_view trimmed(std::string_view text) {
+  text = without_byte_order_mark(text);
   while (!text.empty() && (text.front() == ' ' || text.front() == '\n')) text.remove_prefix(1);
   const auto is_blank = [](char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\0'; };
   while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);

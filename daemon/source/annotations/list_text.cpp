@@ -14,6 +14,7 @@ std::string_view without_blanks(std::string_view text) {
 }
 
 std::optional<double> finite_number(std::string_view text) {
+  if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);  // as Python's float() takes it
   double number = 0;
   const char* const end = text.data() + text.size();
   const auto [stopped, error] = std::from_chars(text.data(), end, number);
@@ -25,19 +26,6 @@ void append_number(std::string& list, double number) {
   char digits[32];
   const auto end = std::to_chars(digits, digits + sizeof digits, number).ptr;
   list.append(digits, end);
-}
-
-void append_text(std::string& list, std::string_view text) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  list += '"';
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20)
-      list.append("\\u00").append(1, kDigits[byte >> 4]).append(1, kDigits[byte & 15]);
-    else
-      list.append(c == '"' || c == '\\' ? 1 : 0, '\\').append(1, c);
-  }
-  list += '"';
 }
 
 }  // namespace spdld::source

@@ -11,9 +11,8 @@ std::string_view without_blanks(std::string_view text);  // at its ends
 // None: the whole text is no finite number.
 std::optional<double> finite_number(std::string_view text);
 
-// Appends in JSON: the shortest text that is the same number; a text in quotes, of UTF-8.
+// Appends in JSON: the shortest text that is the same number.
 void append_number(std::string& list, double number);
-void append_text(std::string& list, std::string_view text);
 
 // A list that grows by elements in JSON.
 class ListText {

@@ -10,10 +10,12 @@
 #include "config/document.h"
 #include "config/parameter.h"
 #include "daemon/base/result.h"
+#include "daemon/base/text_encoding.h"
 #include "daemon/source/annotations/annotated_pictures.h"
 #include "daemon/source/annotations/list_text.h"
 #include "daemon/source/annotations/voc_annotation.h"
 #include "daemon/source/fingerprint.h"
+#include "daemon/source/tables/json_text.h"
 #include "daemon/source/tables/whole_texts.h"
 
 namespace spdld::source {
@@ -36,24 +38,61 @@ const std::vector<std::string>& voc_classes() {
   return kClasses;
 }
 
-// The first word of each line; a second one says in VOC's own lists whether the picture shows a class.
-std::vector<std::string> names_of(std::string_view text, const std::string& path, Remarks& remarks) {
-  std::vector<std::string> names;
-  std::unordered_set<std::string> seen;
+// A list's line, and the name that it is where VOC's own lists say behind it whether the picture shows a class.
+struct SetLine {
+  uint64_t number;
+  std::string_view words;
+  std::string_view before_flag;  // empty: no flag stands at the line's end
+  bool is_flag_certain;          // by VOC's columns: two signs wide behind a blank, or by a tabulator
+};
+
+SetLine set_line(uint64_t number, std::string_view words) {
+  SetLine line{number, words, {}, false};
+  const size_t blank = words.find_last_of(" \t");
+  if (blank == std::string_view::npos) return line;
+  const std::string_view flag = words.substr(blank + 1), name = without_blanks(words.substr(0, blank));
+  if (flag != "-1" && flag != "0" && flag != "1") return line;
+  line.before_flag = name;
+  line.is_flag_certain = words[blank] == '\t' || flag == "-1" || blank > name.size();
+  return line;
+}
+
+std::vector<SetLine> lines_of(std::string_view text) {
+  std::vector<SetLine> lines;
+  text = without_byte_order_mark(text);
   for (uint64_t number = 1; !text.empty(); ++number) {
     const std::string_view line = text.substr(0, text.find('\n')), words = without_blanks(line);
     text.remove_prefix(std::min(text.size(), line.size() + 1));
-    if (words.empty()) continue;
-    std::string name(words.substr(0, words.find_first_of(" \t")));
+    if (!words.empty()) lines.push_back(set_line(number, words));
+  }
+  return lines;
+}
+
+// Whether all lines end in a flag, and name different pictures without it.
+bool have_flags(const std::vector<SetLine>& lines) {
+  std::unordered_set<std::string_view> names;
+  return std::all_of(lines.begin(), lines.end(), [&](const SetLine& line) {
+    return !line.before_flag.empty() && names.insert(line.before_flag).second;
+  });
+}
+
+// A name may have blanks.
+std::vector<std::string> names_of(std::string_view text, const std::string& path, Remarks& remarks) {
+  std::vector<std::string> names;
+  std::unordered_set<std::string_view> seen;
+  const std::vector<SetLine> lines = lines_of(text);
+  const bool all_have_flags = have_flags(lines);
+  for (const SetLine& line : lines) {
+    const std::string_view name = all_have_flags || line.is_flag_certain ? line.before_flag : line.words;
     const auto lose = [&](const std::string& fault) {
-      remarks.add_missing(path + ", line " + std::to_string(number) + ": " + fault + '.');
+      remarks.add_missing(path + ", line " + std::to_string(line.number) + ": " + fault + '.');
     };
-    if (name.find('\0') != std::string::npos || !path_fault(name).empty())
+    if (name.find('\0') != std::string::npos || !path_fault(std::string(name)).empty())
       lose("\"" + config::printable(name) + "\" is no name of a picture");
     else if (!seen.insert(name).second)
       lose("the name " + config::printable(name) + " stands there for the second time");
     else
-      names.push_back(std::move(name));
+      names.emplace_back(name);
   }
   return names;
 }

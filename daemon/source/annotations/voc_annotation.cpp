@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "daemon/base/text_encoding.h"
 #include "daemon/base/xml_reader.h"
 #include "daemon/source/annotations/list_text.h"
 
@@ -16,11 +17,20 @@ constexpr std::array<std::string_view, 4> kCorners = {"xmin", "ymin", "xmax", "y
 // An element of an object that is read.
 enum Element : uint8_t { kXMin, kYMin, kXMax, kYMax, kName, kDifficult, kTruncated, kElements };
 
-// 0 or 1; none: neither.
+// The text of a difficult or truncated is 0 or 1, the part of the object that is cut off, or a word. None: neither.
 std::optional<bool> flag_of(std::string_view text) {
-  if (text != "0" && text != "1") return std::nullopt;
-  return text == "1";
+  std::string word(text);
+  for (char& c : word)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  if (word.empty() || word == "unspecified" || word == "unknown" || word == "false" || word == "no") return false;
+  if (word == "true" || word == "yes") return true;
+  const std::optional<double> number = finite_number(word);
+  return number ? std::optional(*number > 0) : std::nullopt;
 }
+
+// Elements that stand in an annotation's root, whatever name tools have given the root.
+constexpr std::array<std::string_view, 7> kParts = {"object", "filename",  "folder", "size",
+                                                    "source", "segmented", "path"};
 
 class VocVisitor final : public XmlVisitor {
  public:
@@ -29,8 +39,7 @@ class VocVisitor final : public XmlVisitor {
 
   void begin(std::string_view name, int depth) override {
     open_ = nullptr;
-    if (depth == 1 && name != "annotation")
-      return refuse({Trouble::kContent, what_ + " is no annotation in the form of PASCAL VOC: its root is another."});
+    if (depth == 1) is_known_ = name == "annotation";
     if (depth == 2) begin_part(name);
     if (depth == 3 && is_in_object_) is_in_box_ = name == "bndbox";
     if (is_in_object_) open_ = element_of(name, depth);
@@ -42,6 +51,8 @@ class VocVisitor final : public XmlVisitor {
   }
   void end(int depth) override {
     open_ = nullptr;
+    if (depth == 1 && !is_known_)
+      refuse({Trouble::kContent, what_ + " is no annotation in the form of PASCAL VOC: its root is another."});
     if (depth == 3) is_in_box_ = false;
     if (depth != 2 || !is_in_object_) return;
     is_in_object_ = false;
@@ -58,6 +69,7 @@ class VocVisitor final : public XmlVisitor {
   using Text = std::optional<std::string>;
 
   void begin_part(std::string_view name) {
+    is_known_ = is_known_ || std::find(kParts.begin(), kParts.end(), name) != kParts.end();
     is_in_object_ = name == "object";
     is_in_box_ = is_twice_ = false;
     texts_ = {};
@@ -92,7 +104,7 @@ class VocVisitor final : public XmlVisitor {
       return "has a bndbox that ends before it begins";
     const auto is_difficult = flag_of(texts_[kDifficult].value_or("0")),
                is_truncated = flag_of(texts_[kTruncated].value_or("0"));
-    if (!is_difficult || !is_truncated) return "has a difficult or truncated that is neither 0 nor 1";
+    if (!is_difficult || !is_truncated) return "has a difficult or truncated that is no number and no known word";
     object.is_difficult = *is_difficult;
     object.is_truncated = *is_truncated;
     return {};
@@ -100,7 +112,8 @@ class VocVisitor final : public XmlVisitor {
 
   const std::string& what_;
   VocAnnotation annotation_;
-  uint64_t count_ = 0;  // of the objects that have ended
+  uint64_t count_ = 0;     // of the objects that have ended
+  bool is_known_ = false;  // as an annotation, by its root or by what stands in it
   bool is_in_object_ = false, is_in_box_ = false, is_twice_ = false;
   std::array<Text, kElements> texts_;
   Text* open_ = nullptr;  // takes text now
@@ -110,7 +123,10 @@ class VocVisitor final : public XmlVisitor {
 
 Result<VocAnnotation> read_voc(std::string_view xml, const std::string& what) {
   VocVisitor visitor(what);
-  if (const Status read = read_xml(xml, {what, kVocBytesMax}, visitor); !read) return read.error();
+  std::string kept;
+  const Result<std::string_view> text = utf8_of_xml(xml, kept);
+  if (!text) return Error{text.error().trouble, what + ' ' + text.error().message + '.'};
+  if (const Status read = read_xml(*text, {what, kVocBytesMax}, visitor); !read) return read.error();
   return visitor.take();
 }
 

@@ -95,6 +95,10 @@ class YoloReader {
     if (number != kNoPartner) labels = read_yolo(texts[number], classes_.size());
     for (const std::string& fault : labels.faults)
       parts_.remarks.add_missing(labels_.files[number].name + ": " + fault + '.');
+    if (labels.repeated > 0)
+      parts_.remarks.add(labels_.files[number].name + ": " + std::to_string(labels.repeated) +
+                         (labels.repeated == 1 ? " line repeats another one, and is left out."
+                                               : " lines repeat other lines, and are left out."));
     if (drops_empty_ && labels.objects.empty()) return;
     std::array<ListText, kLists> lists;
     for (const YoloObject& object : labels.objects) add_object(object, lists);

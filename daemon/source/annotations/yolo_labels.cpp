@@ -2,14 +2,16 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 
+#include "daemon/base/text_encoding.h"
 #include "daemon/source/annotations/list_text.h"
 
 namespace spdld::source {
 namespace {
 
-constexpr std::string_view kBlanks = " \t\r\v\f";
+constexpr std::string_view kBlanks = " \t\v\f";
 constexpr double kSlack = 0.01;  // beyond the picture's edge, for numbers that were rounded: as Ultralytics allows
 constexpr double kLabelMax = 1e9;
 
@@ -65,20 +67,33 @@ std::string read_line(std::string_view line, uint64_t classes, YoloObject& objec
   return {};
 }
 
+std::vector<float> numbers_in(const YoloObject& object) {
+  std::vector<float> numbers = {static_cast<float>(object.label)};
+  for (const double number : object.box) numbers.push_back(static_cast<float>(number));
+  for (const double number : object.polygon) numbers.push_back(static_cast<float>(number));
+  return numbers;
+}
+
 }  // namespace
 
 YoloLabels read_yolo(std::string_view text, uint64_t classes) {
   YoloLabels labels;
+  std::set<std::vector<float>> seen;  // as Ultralytics compares: in 32 bits
+  text = without_byte_order_mark(text);
   for (uint64_t number = 1; !text.empty(); ++number) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    const std::string_view line = text.substr(0, text.find_first_of("\r\n"));
+    text.remove_prefix(line.size());
+    text.remove_prefix(text.starts_with("\r\n") ? 2 : std::min<size_t>(text.size(), 1));
     if (line.find_first_not_of(kBlanks) == std::string_view::npos) continue;
     YoloObject object;
     const std::string fault = read_line(line, classes, object);
-    if (fault.empty())
-      labels.objects.push_back(std::move(object));
-    else
+    if (!fault.empty()) {
       labels.faults.push_back("the line " + std::to_string(number) + ' ' + fault);
+    } else if (!seen.insert(numbers_in(object)).second) {
+      ++labels.repeated;
+    } else {
+      labels.objects.push_back(std::move(object));
+    }
   }
   return labels;
 }

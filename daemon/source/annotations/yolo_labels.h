@@ -22,6 +22,7 @@ struct YoloObject {
 struct YoloLabels {
   std::vector<YoloObject> objects;  // that are sound, in the file's order
   std::vector<std::string> faults;  // of the other lines, each as a clause about it
+  uint64_t repeated = 0;            // lines with the numbers of a line before them, which are left out
 };
 
 // `classes`: how many there are; 0: this is not known.

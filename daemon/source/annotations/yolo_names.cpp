@@ -3,13 +3,16 @@
 //   names: [cat, 'dog', "bird"]      names:            names:
 //   names: {0: cat, 1: dog}            - cat             0: cat
 //
+// Keys may stand in quotes, and the numbers of a table in any order, as long as none from 0 on is missing.
 // Anchors, tags, texts over several lines and the like are refused.
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <optional>
 #include <utility>
 
 #include "daemon/base/result.h"
+#include "daemon/base/text_encoding.h"
 #include "daemon/source/annotations/list_text.h"
 #include "daemon/source/annotations/yolo_labels.h"
 #include "daemon/source/tables/manifest_index.h"
@@ -28,7 +31,13 @@ class NamesReader {
     if (take('{')) return read_flow('}', true);
     return !rest_.empty() && read_block();
   }
-  std::vector<std::string> take_names() { return std::move(names_); }
+  // Empty: a number is missing.
+  std::vector<std::string> take_names() {
+    std::vector<std::string> names;
+    for (auto& [number, name] : names_)
+      if (number == names.size()) names.push_back(std::move(name));
+    return names.size() == names_.size() ? names : std::vector<std::string>();
+  }
 
  private:
   bool take(char sign) {
@@ -72,7 +81,7 @@ class NamesReader {
       const size_t blanks = std::min(rest_.find_first_not_of(' '), rest_.size());
       const std::string_view line = rest_.substr(blanks);
       const bool is_item = line.starts_with("- ");
-      const bool is_numbered = !line.empty() && line.front() >= '0' && line.front() <= '9' && blanks > 0;
+      const bool is_numbered = blanks > 0 && is_numbered_line(line);
       if (!is_item && !is_numbered) break;
       if (indent.value_or(blanks) != blanks || has_keys.value_or(is_numbered) != is_numbered) return false;
       indent = blanks;
@@ -96,12 +105,19 @@ class NamesReader {
     }
   }
 
-  // The number of the next name, which must be its place.
+  static bool is_numbered_line(std::string_view line) {
+    if (line.starts_with('\'') || line.starts_with('"')) line.remove_prefix(1);
+    return !line.empty() && line.front() >= '0' && line.front() <= '9';
+  }
+
+  // The number of the next name.
   bool take_key() {
-    uint64_t key = 0;
-    const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), key);
-    if (error != std::errc() || key != names_.size()) return false;
+    const char quote = rest_.starts_with('\'') || rest_.starts_with('"') ? rest_.front() : '\0';
+    if (quote != '\0') rest_.remove_prefix(1);
+    const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), number_);
+    if (error != std::errc() || number_ >= kClassesMax) return false;
     rest_.remove_prefix(static_cast<size_t>(end - rest_.data()));
+    if (quote != '\0' && !take(quote)) return false;
     skip_blanks(false);
     return take(':') && !rest_.empty() && without_blanks(rest_.substr(0, 1)).empty();
   }
@@ -110,8 +126,7 @@ class NamesReader {
     if (names_.size() == kClassesMax || rest_.empty()) return false;
     auto name = rest_.front() == '\'' || rest_.front() == '"' ? take_quoted() : take_plain(ends);
     if (!name || name->empty() || name->find_first_of(std::string_view("\0\n", 2)) != std::string::npos) return false;
-    names_.push_back(std::move(*name));
-    return true;
+    return names_.emplace(number_++, std::move(*name)).second;
   }
 
   std::optional<std::string> take_quoted() {
@@ -145,22 +160,40 @@ class NamesReader {
   }
 
   std::string_view rest_;
-  std::vector<std::string> names_;
+  uint64_t number_ = 0;  // of the next name
+  std::map<uint64_t, std::string> names_;
 };
+
+// The text behind the key `names`, which begins a line, perhaps in quotes; none: there is no such key.
+std::optional<std::string_view> behind_names_key(std::string_view yaml) {
+  for (std::string_view rest = yaml; !rest.empty();) {
+    const size_t end = rest.find('\n');
+    for (const std::string_view key : {"names", "'names'", "\"names\""}) {
+      if (!rest.starts_with(key)) continue;
+      const size_t colon = rest.find_first_not_of(" \t", key.size());
+      const bool is_key =
+          colon != std::string_view::npos && rest[colon] == ':' &&
+          (colon + 1 == rest.size() || std::string_view(" \t\r\n").find(rest[colon + 1]) != std::string_view::npos);
+      if (is_key) return rest.substr(colon + 1);
+    }
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+  }
+  return std::nullopt;
+}
 
 }  // namespace
 
 std::vector<std::string> read_yolo_names(std::string_view yaml, const std::string& path) {
-  constexpr std::string_view kKey = "names:";
-  size_t at = yaml.starts_with(kKey) ? 0 : yaml.find("\nnames:");
-  if (at == std::string_view::npos) throw SetupError(Trouble::kUsage, path + " has no key `names` for the classes.");
-  at += yaml[at] == '\n' ? 1 : 0;
-  NamesReader reader(yaml.substr(at + kKey.size()));
-  if (!reader.read_all())
+  const auto names_text = behind_names_key(without_byte_order_mark(yaml));
+  if (!names_text) throw SetupError(Trouble::kUsage, path + " has no key `names` for the classes.");
+  NamesReader reader(*names_text);
+  std::vector<std::string> names;
+  if (reader.read_all()) names = reader.take_names();
+  if (names.empty())
     throw SetupError(Trouble::kUsage, path +
                                           ": its `names` are no list, and no table from 0 on, in a form that is read "
                                           "here: write `names` in the source.");
-  return reader.take_names();
+  return names;
 }
 
 }  // namespace spdld::source

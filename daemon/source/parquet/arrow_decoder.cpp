@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "config/json.h"
+#include "daemon/base/base64.h"
 #include "daemon/base/wide.h"
 #include "daemon/source/parquet/arrow_module.h"
 #include "daemon/source/parquet/bounded_pool.h"
@@ -137,8 +138,11 @@ class RowMaker {
       check_room(size);
       return values_.append(bytes, size);
     }
-    const std::string_view text(reinterpret_cast<const char*>(bytes), size);
-    const std::string quoted = config::Json(text).dump();
+    // A value in base64 is larger than its bytes: there must be room before it is made.
+    if (column_.conversion == Conversion::kBase64) check_room(size);
+    const std::string quoted = column_.conversion == Conversion::kBase64
+                                   ? '"' + written_base64({bytes, size}) + '"'
+                                   : config::Json(std::string_view(reinterpret_cast<const char*>(bytes), size)).dump();
     check_room(quoted.size() + 1);
     values_.append(has_element_ ? "," : "[", 1);
     values_.append(quoted.data(), quoted.size());

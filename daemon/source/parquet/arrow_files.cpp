@@ -2,7 +2,10 @@
 
 #include <dlfcn.h>
 
+#include <utility>
+
 #include "daemon/source/parquet/arrow_module.h"
+#include "daemon/source/parquet/class_labels.h"
 
 namespace spdld::source::parquet {
 namespace {
@@ -29,7 +32,11 @@ const Loaded& arrow() {
 }  // namespace
 
 Footer read_footer(store::View& view, const std::string& name, Statistics* statistics) {
-  if (arrow().functions != nullptr) return arrow().functions->read_footer(view, name, statistics);
+  if (arrow().functions != nullptr) {
+    Footer footer = arrow().functions->read_footer(view, name, statistics);
+    footer.classes = class_labels_in(std::exchange(footer.features, {}));
+    return footer;
+  }
   throw SetupError(Trouble::kUnsupported,
                    name + ": this spdld reads no Parquet, for its part with Arrow C++ can't be loaded (" +
                        arrow().why_not +

@@ -1,6 +1,7 @@
 // Reads the footers of Parquet files with Arrow C++.
 #include <arrow/type.h>
 #include <arrow/util/config.h>
+#include <arrow/util/key_value_metadata.h>
 #include <parquet/arrow/schema.h>
 #include <parquet/exception.h>
 #include <parquet/file_reader.h>
@@ -18,6 +19,7 @@
 #include "daemon/base/byte_buffer.h"
 #include "daemon/base/little_endian.h"
 #include "daemon/source/parquet/arrow_module.h"
+#include "daemon/source/parquet/class_labels.h"
 
 namespace spdld::source::parquet::with_arrow {
 namespace {
@@ -115,9 +117,9 @@ std::string_view set_conversion(const pq::ColumnDescriptor& leaf, Column& column
     default:
       return "has a type that is not known";
   }
-  column.conversion = Conversion::kBytes;
   const bool is_text = logical.is_string() || logical.is_enum() || logical.is_JSON();
-  return column.is_list() && !is_text ? "is a list of binary values" : "";
+  column.conversion = column.is_list() && !is_text ? Conversion::kBase64 : Conversion::kBytes;
+  return "";
 }
 
 // The levels from which on the outermost and the innermost list of a leaf have an entry.
@@ -154,7 +156,8 @@ class Columns {
     const auto& type = *field.field->type();
     const bool is_fixed = type.id() == ::arrow::Type::FIXED_SIZE_LIST;
     if (is_fixed && shape) shape->push_back(static_cast<const ::arrow::FixedSizeListType&>(type).list_size());
-    const bool is_list = is_fixed || type.id() == ::arrow::Type::LIST || type.id() == ::arrow::Type::LARGE_LIST;
+    const bool is_list = is_fixed || type.id() == ::arrow::Type::LIST || type.id() == ::arrow::Type::LARGE_LIST ||
+                         type.id() == ::arrow::Type::LIST_VIEW || type.id() == ::arrow::Type::LARGE_LIST_VIEW;
     const bool is_map = type.id() == ::arrow::Type::MAP;
     if (!is_fixed && type.id() != ::arrow::Type::STRUCT) shape.reset();
     for (const auto& child : field.children) {
@@ -198,7 +201,16 @@ class Columns {
 
 // ---- row groups
 
-Chunk chunk_of(const pq::ColumnChunkMetaData& meta, uint64_t file_bytes, const std::string& name) {
+// parquet-mr before 1.2.9 leaves the header of the dictionary out of a column's size (PARQUET-816): so many bytes more
+// are read, as in Arrow's own reader, and its pages end with their values.
+constexpr uint64_t kDictionaryHeaderBytesMax = 100;
+
+bool counts_no_dictionary_header(const pq::FileMetaData& meta) {
+  return meta.writer_version().VersionLt(pq::ApplicationVersion::PARQUET_816_FIXED_VERSION());
+}
+
+Chunk chunk_of(const pq::ColumnChunkMetaData& meta, uint64_t file_bytes, const std::string& name,
+               uint64_t spare_bytes) {
   int64_t start = meta.data_page_offset();
   // Some writers give 0 for a dictionary that is not there.
   if (meta.has_dictionary_page() && meta.dictionary_page_offset() > 0)
@@ -209,13 +221,16 @@ Chunk chunk_of(const pq::ColumnChunkMetaData& meta, uint64_t file_bytes, const s
     refuse(name, " is damaged: a column of a row group lies outside the file.");
   if (!meta.file_path().empty()) refuse(name, " has columns in other files, which are not read.");
   if (meta.crypto_metadata() != nullptr) refuse(name, " has encrypted columns: write it without encryption.");
-  return {static_cast<uint64_t>(start), static_cast<uint64_t>(bytes), static_cast<uint64_t>(unpacked),
-          static_cast<uint64_t>(meta.num_values()), static_cast<uint8_t>(meta.compression())};
+  const uint64_t behind = file_bytes - static_cast<uint64_t>(start) - static_cast<uint64_t>(bytes);
+  return {static_cast<uint64_t>(start), static_cast<uint64_t>(bytes) + std::min(spare_bytes, behind),
+          static_cast<uint64_t>(unpacked), static_cast<uint64_t>(meta.num_values()),
+          static_cast<uint8_t>(meta.compression())};
 }
 
 void add_groups(const pq::FileMetaData& meta, const std::vector<size_t>& places, uint64_t file_bytes,
                 const std::string& name, Footer& footer) {
   const size_t columns = footer.columns.size();
+  const uint64_t spare_bytes = counts_no_dictionary_header(meta) ? kDictionaryHeaderBytesMax : 0;
   if (meta.num_row_groups() < 0 || static_cast<size_t>(meta.num_row_groups()) > kGroupsMax)
     refuse(name, " has more row groups than the limit of " + std::to_string(kGroupsMax) + ".");
   for (int g = 0; g < meta.num_row_groups(); ++g) {
@@ -229,7 +244,7 @@ void add_groups(const pq::FileMetaData& meta, const std::vector<size_t>& places,
     Chunk* const chunks = footer.chunks.data() + footer.chunks.size() - columns;
     for (size_t leaf = 0; leaf < places.size(); ++leaf)
       if (places[leaf] != Columns::kNone)
-        chunks[places[leaf]] = chunk_of(*group->ColumnChunk(static_cast<int>(leaf)), file_bytes, name);
+        chunks[places[leaf]] = chunk_of(*group->ColumnChunk(static_cast<int>(leaf)), file_bytes, name, spare_bytes);
   }
 }
 
@@ -336,6 +351,9 @@ Footer parse(const std::vector<uint8_t>& bytes, uint64_t file_bytes, const std::
   const std::vector<size_t> places = Columns(*meta->schema(), footer).add_all(manifest);
   add_groups(*meta, places, file_bytes, name, footer);
   if (statistics != nullptr) add_extents(*meta, places, footer, *statistics);
+  const auto& keys = meta->key_value_metadata();
+  if (const int key = keys == nullptr ? -1 : keys->FindKey(std::string(kFeaturesKey)); key >= 0)
+    footer.features = keys->value(key);
   return footer;
 }
 

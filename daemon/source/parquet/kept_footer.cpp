@@ -68,6 +68,12 @@ std::string kept_bytes_of(const Footer& footer) {
   writer.number(footer.groups_spared);
   writer.number(footer.lost.size());
   for (const std::string& sentence : footer.lost) writer.text(sentence);
+  writer.number(footer.classes.size());
+  for (const ClassLabels& labels : footer.classes) {
+    writer.text(labels.column);
+    writer.number(labels.names.size());
+    for (const std::string& name : labels.names) writer.text(name);
+  }
   return writer.take();
 }
 
@@ -96,6 +102,13 @@ std::optional<Footer> footer_in(std::string_view bytes, uint64_t file_bytes) {
   footer.untaken = RowSet::of(std::move(untaken));
   footer.groups_spared = reader.number();
   for (uint64_t lost = reader.number(); lost > 0 && reader.ok(); --lost) footer.lost.emplace_back(reader.text());
+  const uint64_t classes = reader.number();
+  for (uint64_t i = 0; i < classes && reader.ok(); ++i) {
+    ClassLabels& labels = footer.classes.emplace_back();
+    labels.column = reader.text();
+    const uint64_t names = reader.number();
+    for (uint64_t k = 0; k < names && reader.ok(); ++k) labels.names.emplace_back(reader.text());
+  }
   if (!reader.ok() || !reader.rest().empty()) return std::nullopt;
   return footer;
 }

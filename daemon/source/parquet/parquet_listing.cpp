@@ -53,6 +53,7 @@ class ParquetListing final : public TableListing {
     Fingerprint fingerprint;
     uint64_t spared = 0;
     fingerprint.add_text("parquet");
+    choose_classes(footers, opening.wanted);
     for (size_t i = 0; i < footers.size(); ++i) {
       spared += footers[i].groups_spared;
       add_untaken(std::move(footers[i].untaken));
@@ -89,6 +90,7 @@ class ParquetListing final : public TableListing {
            untaken_bytes();
   }
   // An order reads row group after row group.
+  std::span<const std::string> classes() const override { return classes_; }
   std::span<const uint64_t> archive_starts() const override { return group_starts_; }
   unsigned store_concurrency() const override { return store_->concurrency(); }
   bool is_remote() const override { return is_remote_; }
@@ -115,6 +117,25 @@ class ParquetListing final : public TableListing {
                                                              : parquet::Chunk());
     }
     add_file(rows);
+  }
+
+  // Names are of a single column: outputs may ask for one of several.
+  void choose_classes(const std::vector<Footer>& footers, std::span<const std::string> wanted) {
+    std::vector<const parquet::ClassLabels*> candidates;
+    for (const parquet::ClassLabels& labels : footers.front().classes)
+      if (wanted.empty() || std::any_of(wanted.begin(), wanted.end(),
+                                        [&](const std::string& text) { return is_among(text, labels.column); }))
+        candidates.push_back(&labels);
+    if (candidates.size() > 1)
+      remarks_.add("the columns " + candidates[0]->column + " and " + candidates[1]->column +
+                   " both have names of classes, so info.classes has none: let outputs ask for one of them.");
+    if (candidates.size() != 1) return;
+    classes_ = candidates.front()->names;
+    for (size_t i = 1; i < footers.size(); ++i)
+      for (const parquet::ClassLabels& labels : footers[i].classes)
+        if (labels.column == candidates.front()->column && labels.names != classes_)
+          throw SetupError(Trouble::kUsage, file(i).name + ": the classes of its column " + labels.column +
+                                                " have other names than in the first file.");
   }
 
   // The column's place in the file; the number of its columns: the file lacks it.
@@ -182,6 +203,7 @@ class ParquetListing final : public TableListing {
   const bool is_remote_;
   std::shared_ptr<const Table> table_;
   std::vector<uint64_t> group_starts_;
+  std::vector<std::string> classes_;
   std::vector<std::string> objects_;  // by field
   std::unique_ptr<ColumnStore> store_;
   Streaming streaming_;

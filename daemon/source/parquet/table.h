@@ -21,11 +21,12 @@ enum class Conversion : uint8_t {
   kBool,     // a byte that is 0 or 1
   kDecimal,  // a float64
   kInt96,    // a time as Impala writes it: an int64, in ns since 1970
+  kBase64,   // a list of binary values, which is a list of texts in base64
 };
-inline constexpr uint8_t kConversions = 5;
+inline constexpr uint8_t kConversions = 6;
 
 // A leaf of the schema. A list's values follow one another, and lists in lists are flattened. A list of texts is a text
-// in JSON: ["a","b"].
+// in JSON: ["a","b"]; so is a list of binary values, in base64.
 struct Column {
   std::string name;         // a.b for the leaf b of the struct a; lists add nothing
   uint8_t physical = 0;     // as parquet::Type::type
@@ -41,7 +42,7 @@ struct Column {
   friend bool operator==(const Column&, const Column&) = default;
 
   bool is_list() const { return repetition > 0; }
-  bool is_numeric() const { return conversion != Conversion::kBytes; }
+  bool is_numeric() const { return conversion != Conversion::kBytes && conversion != Conversion::kBase64; }
   bool is_nullable() const { return definition > repetition; }
   size_t width() const { return is_numeric() ? config::dtype_bytes(dtype) : 0; }  // of a value; 0: they differ
 };
@@ -56,6 +57,13 @@ struct Chunk {
   friend bool operator==(const Chunk&, const Chunk&) = default;
 };
 
+// A column whose numbers are classes, as the file's writer says.
+struct ClassLabels {
+  std::string column;
+  std::vector<std::string> names;
+  friend bool operator==(const ClassLabels&, const ClassLabels&) = default;
+};
+
 // The footer of one file.
 struct Footer {
   std::vector<Column> columns;
@@ -66,6 +74,8 @@ struct Footer {
   RowSet untaken = {};                 // rows that the condition does not take, by their numbers in the file
   uint64_t groups_spared = 0;          // that the condition took or left as their statistics say, unread
   std::vector<std::string> lost = {};  // row groups of which the condition can't be told, with the reason
+  std::string features;  // as the writer describes them in JSON, until `classes` are made of them
+  std::vector<ClassLabels> classes;
   friend bool operator==(const Footer&, const Footer&) = default;
 };
 inline constexpr uint64_t kFooterBytesMax = 64 << 20;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "daemon/base/result.h"
+#include "daemon/base/text_encoding.h"
 #include "daemon/source/parts.h"
 
 namespace spdld::source {
@@ -13,7 +14,9 @@ BlockReader::BlockReader(store::View& file, std::atomic<uint64_t>& done, const s
     : file_(file),
       done_(done),
       stop_(stop),
-      block_bytes_(static_cast<size_t>(std::min<uint64_t>(block_bytes, file.size() + 1))) {}
+      block_bytes_(file.size() == store::View::kSizeUnknown
+                       ? block_bytes
+                       : static_cast<size_t>(std::min<uint64_t>(block_bytes, file.size() + 1))) {}
 
 bool BlockReader::more() {
   check_stop(stop_);
@@ -43,8 +46,7 @@ void BlockReader::drop(uint64_t bytes) {
 }
 
 void BlockReader::drop_byte_order_mark() {
-  constexpr std::string_view kMark = "\xef\xbb\xbf";
-  if (have(kMark.size()) && text().starts_with(kMark)) drop(kMark.size());
+  if (have(kByteOrderMark.size()) && text().starts_with(kByteOrderMark)) drop(kByteOrderMark.size());
 }
 
 void BlockReader::skip(uint64_t bytes) {

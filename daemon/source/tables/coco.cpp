@@ -130,7 +130,7 @@ std::unique_ptr<Listing> open_coco(const SourceOpening& opening) {
   const CocoChoice choice{
       opening.text("crowd") == "drop", opening.text("empty") == "drop",
       is_asked_for(std::string(kCocoLists[static_cast<size_t>(CocoList::kSegmentations)]), opening.wanted)};
-  std::string key = "coco";
+  std::string key = "coco 2";
   for (const bool chosen : {choice.drops_crowd, choice.drops_empty, choice.holds_segmentations})
     key += chosen ? "\n1" : "\n0";
   DataFiles files = find_data_files(opening.uris, kCocoFiles, opening.places, opening.stop);

@@ -1,8 +1,6 @@
 #include "daemon/source/tables/coco_index.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <optional>
 #include <unordered_set>
 #include <utility>
@@ -11,6 +9,7 @@
 #include "config/document.h"
 #include "daemon/base/result.h"
 #include "daemon/source/fingerprint.h"
+#include "daemon/source/tables/coco_annotation.h"
 #include "daemon/source/tables/json_stream.h"
 #include "daemon/source/tables/json_text.h"
 #include "daemon/source/tables/manifest_index.h"
@@ -19,72 +18,6 @@ namespace spdld::source {
 namespace {
 
 using Kind = JsonValue::Kind;
-
-bool is_finite_number(const JsonValue& value) {
-  double number = 0;
-  const char* const end = value.text.data() + value.text.size();
-  const auto [stopped, error] = std::from_chars(value.text.data(), end, number);
-  return value.kind == Kind::kNumber && error == std::errc() && stopped == end && std::isfinite(number);
-}
-
-// How many numbers the list has; none: it is no list of finite numbers.
-std::optional<uint64_t> numbers_in(const JsonValue& list) {
-  uint64_t count = 0;
-  const bool is_sound = list.kind == Kind::kList && for_each_element_of(list.text, [&](const JsonValue& value) {
-                          ++count;
-                          return is_finite_number(value);
-                        });
-  return is_sound ? std::optional(count) : std::nullopt;
-}
-
-// The parts of an annotation, as texts in JSON; empty: it lacks the part.
-enum Part : uint8_t { kBox, kCategory, kArea, kIsCrowd, kKeypoints, kCaption, kSegmentation, kParts };
-using Parts = std::array<std::string_view, kParts>;
-
-struct Annotation {
-  std::optional<uint64_t> id, picture;
-  Parts parts;
-};
-
-// Takes one entry of an annotation. Returns what is wrong with it; empty: nothing.
-std::string take_part(std::string_view key, const JsonValue& value, Annotation& annotation) {
-  const auto is_flag = [&] {
-    return value.text == "0" || value.text == "1" || value.text == "true" || value.text == "false";
-  };
-  if (key == "id") {
-    annotation.id = plain_count(value);
-    if (!annotation.id) return "has an id that is no whole number of 0 or more";
-  } else if (key == "image_id") {
-    annotation.picture = plain_count(value);
-    if (!annotation.picture) return "has an image_id that is no whole number of 0 or more";
-  } else if (value.kind == Kind::kNull) {
-    return {};
-  } else if (key == "bbox") {
-    if (numbers_in(value) != 4) return "has a bbox that is no list of 4 finite numbers";
-    annotation.parts[kBox] = value.text;
-  } else if (key == "category_id") {
-    if (!plain_count(value)) return "has a category_id that is no whole number of 0 or more";
-    annotation.parts[kCategory] = value.text;
-  } else if (key == "area") {
-    if (!is_finite_number(value)) return "has an area that is no finite number";
-    annotation.parts[kArea] = value.text;
-  } else if (key == "iscrowd") {
-    if (value.kind == Kind::kText || !is_flag()) return "has an iscrowd that is neither 0 nor 1";
-    annotation.parts[kIsCrowd] = value.text == "1" || value.text == "true" ? "1" : "0";
-  } else if (key == "keypoints") {
-    const auto count = numbers_in(value);
-    if (!count || *count % 3 != 0) return "has keypoints that are no list of finite numbers, three for each point";
-    annotation.parts[kKeypoints] = value.text;
-  } else if (key == "caption") {
-    if (value.kind != Kind::kText || !plain_text(value)) return "has a caption that is no text";
-    annotation.parts[kCaption] = {value.text.data() - 1, value.text.size() + 2};  // with its quotes
-  } else if (key == "segmentation") {
-    if (value.kind != Kind::kList && value.kind != Kind::kTable)
-      return "has a segmentation that is neither a list of polygons nor a table of run lengths";
-    annotation.parts[kSegmentation] = value.text;
-  }
-  return {};
-}
 
 class CocoIndexer {
  public:
@@ -118,18 +51,19 @@ class CocoIndexer {
 
  private:
   struct Picture {
-    uint64_t id;
+    CocoId id;
     std::string file_name;
   };
   struct Category {
-    uint64_t id;
+    CocoId id;
     std::string name;
   };
   // An annotation whose parts lie in parts_, in their order, each ended by NUL.
   struct Place {
-    uint64_t id, picture;
+    CocoId id, picture;
+    std::optional<CocoId> category;
     size_t at;
-    uint32_t row = 0;
+    uint32_t row = 0, label = 0;
   };
 
   std::string take_key() {
@@ -159,14 +93,14 @@ class CocoIndexer {
 
   // The two entries of a picture or a category that count.
   struct Named {
-    std::optional<uint64_t> id;
+    std::optional<CocoId> id;
     std::optional<std::string> name;
     bool is_sound;
   };
-  static Named read_named(std::string_view text, std::string_view name_key) {
+  Named read_named(std::string_view text, std::string_view name_key) {
     Named named = {};
     named.is_sound = for_each_entry_of(text, [&](const JsonValue& key, const JsonValue& value) {
-      if (key.text == "id") named.id = plain_count(value);
+      if (key.text == "id") named.id = id_values_.id_of(value);
       if (key.text == name_key && value.kind == Kind::kText) named.name = plain_text(value);
       return true;
     });
@@ -175,31 +109,33 @@ class CocoIndexer {
 
   void read_picture(std::string_view text) {
     auto [id, name, is_sound] = read_named(text, "file_name");
-    const std::string what = "the picture " + (id ? std::to_string(*id) : here());
+    const std::string what = "the picture " + (id ? shown(*id) : here());
     if (!is_sound) return lose("the picture " + here() + " is no sound table of JSON");
-    if (!id) return lose(what + " has no id that is a whole number of 0 or more");
+    if (!id) return lose(what + " has no id that is a whole number of 0 or more, or a text");
     if (!name || name->empty() || name->find('\0') != std::string::npos) return lose(what + " has no file_name");
     pictures_.push_back({*id, std::move(*name)});
   }
 
   void read_category(std::string_view text) {
     auto [id, name, is_sound] = read_named(text, "name");
-    if (!is_sound || !id || !name) stream_.refuse("a category must be a table with an id, a whole number, and a name");
+    if (!is_sound || !id || !name)
+      stream_.refuse("a category must be a table with an id, a whole number or a text, and a name");
     categories_.push_back({*id, std::move(*name)});
     if (categories_.size() > kClassesMax)
       stream_.refuse("there are more than " + std::to_string(kClassesMax) + " categories");
   }
 
   void read_annotation(std::string_view text) {
-    Annotation annotation;
+    has_annotations_ = true;
+    CocoAnnotation annotation;
     std::string fault;
     const bool is_sound = for_each_entry_of(text, [&](const JsonValue& key, const JsonValue& value) {
-      const std::string found = take_part(key.text, value, annotation);
+      const std::string found = take_part(key.text, value, choice_.holds_segmentations, id_values_, annotation);
       if (fault.empty()) fault = found;
       return true;
     });
     if (!is_sound) return lose("the annotation " + here() + " is no sound table of JSON");
-    const std::string what = "the annotation " + (annotation.id ? std::to_string(*annotation.id) : here());
+    const std::string what = "the annotation " + (annotation.id ? shown(*annotation.id) : here());
     if (!fault.empty()) return lose(what + ' ' + fault);
     if (!annotation.id) return lose(what + " has no id");
     if (!annotation.picture) return lose(what + " has no image_id");
@@ -207,8 +143,8 @@ class CocoIndexer {
     hold(annotation);
   }
 
-  void hold(const Annotation& annotation) {
-    Parts parts = annotation.parts;
+  void hold(const CocoAnnotation& annotation) {
+    CocoParts parts = annotation.parts;
     if (choice_.drops_crowd && parts[kIsCrowd] == "1") return;
     if (!choice_.holds_segmentations) parts[kSegmentation] = {};
     note(CocoList::kAnnotationIds, true);
@@ -220,7 +156,7 @@ class CocoIndexer {
     note(CocoList::kKeypoints, !parts[kKeypoints].empty());
     note(CocoList::kCaptions, !parts[kCaption].empty());
     note(CocoList::kSegmentations, !parts[kSegmentation].empty());
-    places_.push_back({*annotation.id, *annotation.picture, parts_.size()});
+    places_.push_back({*annotation.id, *annotation.picture, annotation.category, parts_.size()});
     for (const std::string_view part : parts) parts_.append(part) += '\0';
   }
 
@@ -231,6 +167,10 @@ class CocoIndexer {
 
   TableIndex finish() {
     ids_ = {};
+    // In a file without annotations, every list of every picture is empty.
+    if (!has_annotations_)
+      for (size_t list = 0; list < kCocoLists.size(); ++list)
+        has_[list] = choice_.holds_segmentations || static_cast<CocoList>(list) != CocoList::kSegmentations;
     sort_categories();
     sort_pictures();
     find_rows();
@@ -251,22 +191,27 @@ class CocoIndexer {
   }
 
   void sort_categories() {
-    const auto by_id = [](const Category& a, const Category& b) { return a.id < b.id; };
-    std::sort(categories_.begin(), categories_.end(), by_id);
+    std::sort(categories_.begin(), categories_.end(),
+              [this](const Category& a, const Category& b) { return id_values_.is_before(a.id, b.id); });
     for (size_t i = 1; i < categories_.size(); ++i)
       if (categories_[i].id == categories_[i - 1].id)
-        throw SetupError(Trouble::kUsage, path_ + ": two categories have the id " + std::to_string(categories_[i].id) +
+        throw SetupError(Trouble::kUsage, path_ + ": two categories have the id " + shown(categories_[i].id) +
                                               ": give one of them another id.");
   }
 
   void sort_pictures() {
     std::stable_sort(pictures_.begin(), pictures_.end(),
-                     [](const Picture& a, const Picture& b) { return a.id < b.id; });
+                     [this](const Picture& a, const Picture& b) { return id_values_.is_before(a.id, b.id); });
     const auto is_same = [](const Picture& a, const Picture& b) { return a.id == b.id; };
     for (size_t i = 1; i < pictures_.size(); ++i)
-      if (is_same(pictures_[i], pictures_[i - 1]))
-        lose("the picture " + std::to_string(pictures_[i].id) + " stands twice in the file");
+      if (is_same(pictures_[i], pictures_[i - 1])) note_repeated(pictures_[i], pictures_[i - 1]);
     pictures_.erase(std::unique(pictures_.begin(), pictures_.end(), is_same), pictures_.end());
+  }
+
+  void note_repeated(const Picture& again, const Picture& before) {
+    const std::string what = "the picture " + shown(again.id) + " stands twice in the file";
+    if (again.file_name != before.file_name) return lose(what + ", with another file_name");
+    index_.remarks.add(base() + what + ", which loses nothing.");
   }
 
   // Gives the annotations their rows, and drops any without a row, or without what the others have.
@@ -278,7 +223,7 @@ class CocoIndexer {
       if (fault.empty())
         kept.push_back(place);
       else
-        lose("the annotation " + std::to_string(place.id) + ' ' + fault);
+        lose("the annotation " + shown(place.id) + ' ' + fault);
     }
     places_ = std::move(kept);
     std::stable_sort(places_.begin(), places_.end(), [](const Place& a, const Place& b) { return a.row < b.row; });
@@ -286,36 +231,39 @@ class CocoIndexer {
 
   // Returns what is wrong with the annotation; empty: nothing.
   std::string find_row(Place& place) const {
-    const auto found = std::lower_bound(pictures_.begin(), pictures_.end(), place.picture,
-                                        [](const Picture& picture, uint64_t id) { return picture.id < id; });
-    if (found == pictures_.end() || found->id != place.picture)
-      return "belongs to the picture " + std::to_string(place.picture) + ", which the file does not list";
+    const auto found = find_id(pictures_, place.picture);
+    if (found == pictures_.end())
+      return "belongs to the picture " + shown(place.picture) + ", which the file does not list";
     place.row = static_cast<uint32_t>(found - pictures_.begin());
-    const Parts parts = parts_of(place);
+    const CocoParts parts = parts_of(place);
     const auto lacks = [](std::string_view key) {
       return "has no " + std::string(key) + ", and other annotations of the file have one";
     };
     if (has(CocoList::kBoxes) && parts[kBox].empty()) return lacks("bbox");
     if (has(CocoList::kLabels) && parts[kCategory].empty()) return lacks("category_id");
     if (has(CocoList::kCaptions) && parts[kCaption].empty()) return lacks("caption");
-    if (parts[kCategory].empty() || label_of(parts[kCategory])) return {};
-    return "has the category " + std::string(parts[kCategory]) + ", which the file does not list";
+    if (!place.category) return {};
+    const auto category = find_id(categories_, *place.category);
+    if (category == categories_.end())
+      return "has the category " + shown(*place.category) + ", which the file does not list";
+    place.label = static_cast<uint32_t>(category - categories_.begin());
+    return {};
   }
 
-  Parts parts_of(const Place& place) const {
-    Parts parts;
+  CocoParts parts_of(const Place& place) const {
+    CocoParts parts;
     const char* at = parts_.data() + place.at;
     for (std::string_view& part : parts) part = at, at += part.size() + 1;
     return parts;
   }
 
-  std::optional<size_t> label_of(std::string_view category) const {
-    uint64_t id = 0;
-    std::from_chars(category.data(), category.data() + category.size(), id);
-    const auto found = std::lower_bound(categories_.begin(), categories_.end(), id,
-                                        [](const Category& one, uint64_t wanted) { return one.id < wanted; });
-    if (found == categories_.end() || found->id != id) return std::nullopt;
-    return static_cast<size_t>(found - categories_.begin());
+  // In a list that is sorted by ids; its end: the id is not there.
+  template <typename List>
+  typename List::const_iterator find_id(const List& list, CocoId id) const {
+    const auto found = std::lower_bound(list.begin(), list.end(), id, [this](const auto& one, CocoId wanted) {
+      return id_values_.is_before(one.id, wanted);
+    });
+    return found == list.end() || found->id != id ? list.end() : found;
   }
 
   using PlaceIterator = std::vector<Place>::const_iterator;
@@ -324,33 +272,44 @@ class CocoIndexer {
     std::array<std::string, kCocoLists.size()> lists;
     lists.fill("[");
     for (auto place = first; place != end; ++place) {
-      const Parts parts = parts_of(*place);
+      const CocoParts parts = parts_of(*place);
       const auto add = [&](CocoList list, std::string_view text) {
         std::string& to = lists[static_cast<size_t>(list)];
         to.append(place == first ? "" : ",").append(text);
       };
       const auto or_else = [](std::string_view text, std::string_view other) { return text.empty() ? other : text; };
       add(CocoList::kBoxes, parts[kBox]);
-      if (has(CocoList::kLabels)) add(CocoList::kLabels, std::to_string(*label_of(parts[kCategory])));
-      add(CocoList::kCategoryIds, parts[kCategory]);
+      if (has(CocoList::kLabels)) add(CocoList::kLabels, std::to_string(place->label));
+      add(CocoList::kCategoryIds, place->category ? in_json(*place->category) : std::string());
       add(CocoList::kAreas, or_else(parts[kArea], "0"));
       add(CocoList::kCrowd, or_else(parts[kIsCrowd], "0"));
-      add(CocoList::kAnnotationIds, std::to_string(place->id));
+      add(CocoList::kAnnotationIds, in_json(place->id));
       add(CocoList::kKeypoints, or_else(parts[kKeypoints], "[]"));
       add(CocoList::kCaptions, parts[kCaption]);
       add(CocoList::kSegmentations, or_else(parts[kSegmentation], "[]"));
     }
     index_.texts[0].add(picture.file_name);
-    index_.texts[1].add(std::to_string(picture.id));
+    index_.texts[1].add(id_values_.text_of(picture.id));
     size_t column = 2;
     for (size_t list = 0; list < lists.size(); ++list)
       if (has_[list]) index_.texts[column++].add(lists[list] += ']');
     index_.add_row(0, 0);  // what a row has is held in memory
   }
 
-  void lose(const std::string& what) {
-    index_.remarks.add_missing(path_.substr(path_.rfind('/') + 1) + ": " + what + '.');
+  // An id as it is shown in a sentence, and as JSON has it.
+  std::string shown(CocoId id) const {
+    const std::string text = id_values_.text_of(id);
+    return id.is_text ? '"' + config::printable(text) + '"' : text;
   }
+  std::string in_json(CocoId id) const {
+    std::string text;
+    if (!id.is_text) return id_values_.text_of(id);
+    append_text(text, id_values_.text_of(id));
+    return text;
+  }
+
+  std::string base() const { return path_.substr(path_.rfind('/') + 1) + ": "; }
+  void lose(const std::string& what) { index_.remarks.add_missing(base() + what + '.'); }
 
   JsonStream stream_;
   const std::string& path_;
@@ -360,7 +319,9 @@ class CocoIndexer {
   std::vector<Place> places_;
   std::string parts_;
   std::array<bool, kCocoLists.size()> has_ = {};
-  std::unordered_set<uint64_t> ids_;  // of the annotations
+  bool has_annotations_ = false;
+  std::unordered_set<CocoId, CocoIdHash> ids_;  // of the annotations
+  CocoIds id_values_;
   TableIndex index_;
   Fingerprint content_;
 };

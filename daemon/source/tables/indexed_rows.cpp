@@ -9,7 +9,7 @@ namespace spdld::source {
 
 IndexedRows::IndexedRows(DataFiles files, std::vector<TableIndex> indexes, std::vector<Field> fields,
                          std::unique_ptr<const store::Packing> packing, std::string_view type, const std::string& what,
-                         const Remarks& remarks)
+                         const Remarks& remarks, const ArchiveAccess& access)
     : TableListing(std::move(files)), packing_(std::move(packing)) {
   fields_ = std::move(fields);
   Fingerprint fingerprint;
@@ -26,6 +26,7 @@ IndexedRows::IndexedRows(DataFiles files, std::vector<TableIndex> indexes, std::
     rows_.push_back(std::move(index.places));
   }
   fingerprint_ = fingerprint.digits();
+  open_streams(access);
   if (size() != 0) return;
   const auto& said = remarks_.all().first;
   throw SetupError(Trouble::kUsage, what + " has no row" + (said.empty() ? "" : " (" + said.front() + ")") + ".");

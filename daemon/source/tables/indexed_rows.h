@@ -19,7 +19,7 @@ class IndexedRows final : public TableListing {
   // source, for the sentence.
   IndexedRows(DataFiles files, std::vector<TableIndex> indexes, std::vector<Field> fields,
               std::unique_ptr<const store::Packing> packing, std::string_view type, const std::string& what,
-              const Remarks& remarks);
+              const Remarks& remarks, const ArchiveAccess& access);
 
   Locator locate(uint64_t sample, FieldId field) const override;
   bool may_lack(uint64_t, FieldId) const override { return false; }
@@ -27,6 +27,8 @@ class IndexedRows final : public TableListing {
   uint64_t memory_bytes() const override;
 
  private:
+  RowPlaces::Place row_of(size_t number, uint64_t row) const override { return rows_[number][row]; }
+
   std::vector<RowPlaces> rows_;  // of each file
   std::unique_ptr<const store::Packing> packing_;
 };

@@ -196,4 +196,17 @@ std::optional<uint64_t> plain_count(const JsonValue& value) {
   return value.kind == Kind::kNumber && is_whole ? std::optional(count) : std::nullopt;
 }
 
+void append_text(std::string& list, std::string_view text) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  list += '"';
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20)
+      list.append("\\u00").append(1, kDigits[byte >> 4]).append(1, kDigits[byte & 15]);
+    else
+      list.append(c == '"' || c == '\\' ? 1 : 0, '\\').append(1, c);
+  }
+  list += '"';
+}
+
 }  // namespace spdld::source

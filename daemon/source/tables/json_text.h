@@ -75,4 +75,7 @@ std::optional<std::string> plain_text(const JsonValue& value);
 // The number in a JsonValue; none: it is no whole number of 0 or more.
 std::optional<uint64_t> plain_count(const JsonValue& value);
 
+// Appends a text of UTF-8 in quotes, as JSON has it.
+void append_text(std::string& list, std::string_view text);
+
 }  // namespace spdld::source

@@ -6,6 +6,7 @@
 
 #include "config/catalogue.h"
 #include "daemon/base/result.h"
+#include "daemon/source/alternatives.h"
 #include "daemon/source/fingerprint.h"
 #include "daemon/source/listings.h"
 #include "daemon/source/tables/manifest_index.h"
@@ -15,11 +16,16 @@
 namespace spdld::source {
 namespace {
 
-constexpr FileKind kManifests = {
-    .noun = "manifest", .nouns = "manifests", .endings = "", .advice = "", .meant = "a manifest"};
+constexpr FileKind kManifests = {.noun = "manifest",
+                                 .nouns = "manifests",
+                                 .endings = "",
+                                 .advice = "",
+                                 .meant = "a manifest",
+                                 .may_be_packed = true};
 constexpr std::string_view kClassField = "class";
 
-ManifestFormat format_of(const std::string& path, const std::string& wanted) {
+ManifestFormat format_of(std::string_view path, const std::string& wanted) {
+  path = content_name(path);
   constexpr std::array<std::string_view, 3> kLines = {".jsonl", ".ndjson", ".json"};
   if (wanted == "csv") return ManifestFormat::kCsv;
   const bool is_free = wanted.empty() || wanted == "auto";
@@ -31,7 +37,8 @@ ManifestFormat format_of(const std::string& path, const std::string& wanted) {
 class Manifest final : public TableListing {
  public:
   Manifest(DataFiles files, std::vector<TableIndex> indexes, const std::string& wanted_format, ManifestColumns columns,
-           const Places& places, const std::string& where, const std::string& what, const std::stop_token& stop)
+           const Places& places, const ArchiveAccess& access, std::span<const std::string> wanted,
+           const std::string& where, const std::string& what, const std::stop_token& stop)
       : TableListing(std::move(files)), columns_(std::move(columns)), indexes_(std::move(indexes)), stores_(places) {
     make_fields();
     Fingerprint fingerprint;
@@ -50,6 +57,7 @@ class Manifest final : public TableListing {
     tell_untaken(where, what);
     store_concurrency_ = std::max(store_concurrency_, stores_.concurrency());
     if (!columns_.classes.empty()) unite_classes();
+    open_streams(access, reads_rows(wanted));
   }
 
   Locator locate(uint64_t sample, FieldId field) const override {
@@ -100,6 +108,18 @@ class Manifest final : public TableListing {
     std::vector<std::optional<size_t>> columns = {};  // by field: its column here
     std::vector<NamedFiles> named = {};               // of the columns of files, in their order
   };
+
+  // Whether an output asks for a column that stays in the files: names, classes and weights are held in memory.
+  bool reads_rows(std::span<const std::string> wanted) const {
+    if (wanted.empty()) return true;
+    for (size_t i = 0; i < columns_of_fields_; ++i)
+      if (!named_[i] && std::any_of(wanted.begin(), wanted.end(),
+                                    [&](const std::string& text) { return source::is_among(text, fields_[i].name); }))
+        return true;
+    return false;
+  }
+
+  RowPlaces::Place row_of(size_t number, uint64_t row) const override { return indexes_[number].places[row]; }
 
   static bool is_among(const std::vector<std::string>& names, const std::string& name) {
     return std::find(names.begin(), names.end(), name) != names.end();
@@ -197,8 +217,8 @@ std::unique_ptr<Listing> open_manifest(const SourceOpening& opening) {
   const auto read = [&](store::View& view, const DataFile& file, std::atomic<uint64_t>& done) {
     return index_manifest(view, file.name, format_of(file.name, format), columns, done, opening.stop);
   };
-  std::vector<TableIndex> indexes =
-      index_files(files, opening.indexing(kManifests, std::move(key), "bytes of manifests"), table_way(read));
+  std::vector<TableIndex> indexes = index_files(
+      files, opening.indexing(kManifests, std::move(key), "bytes of manifests"), packed_table_way(read, opening.stop));
   uint64_t rows = 0;
   std::string why;
   for (const TableIndex& index : indexes) {
@@ -207,7 +227,8 @@ std::unique_ptr<Listing> open_manifest(const SourceOpening& opening) {
   }
   if (rows == 0) throw SetupError(Trouble::kUsage, config::uris_text(opening.spec) + " has no row" + why + ".");
   return std::make_unique<Manifest>(std::move(files), std::move(indexes), format, std::move(columns), opening.places,
-                                    where, config::uris_text(opening.spec), opening.stop);
+                                    opening.access(kManifests), opening.wanted, where, config::uris_text(opening.spec),
+                                    opening.stop);
 }
 
 }  // namespace spdld::source

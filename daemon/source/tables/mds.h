@@ -31,12 +31,13 @@ struct MdsColumn {
 std::optional<config::RawValues> values_of_encoding(std::string_view encoding);
 
 struct MdsShard {
-  std::string name;  // of its file, relative to the index
+  std::string name;         // of its file, relative to the index
+  std::string packed_name;  // the same of its compressed file; empty: there is none
   uint64_t samples = 0, bytes = 0;
   std::vector<MdsColumn> columns;
 };
 // The shards of an index; `path` is for errors. Throws SetupError where the text is no such index, or where a shard is
-// compressed or of another format.
+// compressed in another way than by gzip or zstd, or of another format.
 std::vector<MdsShard> read_mds_index(std::string_view text, const std::string& path);
 
 // Reads the places of a shard's samples. Throws SetupError where the shard can't be read, or is another than `shard`.

@@ -9,6 +9,7 @@
 #include "daemon/base/little_endian.h"
 #include "daemon/base/npy.h"
 #include "daemon/base/result.h"
+#include "daemon/base/text_encoding.h"
 #include "daemon/source/fingerprint.h"
 #include "daemon/source/tables/block_reader.h"
 #include "daemon/source/tables/json_text.h"
@@ -73,9 +74,7 @@ class ShardReader {
         sizes_.push_back(plain_count(size));
         return size.kind == Kind::kNull || sizes_.back();
       });
-    if (key.text == "compression" && value.kind != Kind::kNull)
-      refuse_mds(path_ + ": its shards are compressed (" + config::printable(value.text) +
-                 "), and this build reads no compressed shards: write them with compression=None.");
+    if (key.text == "compression" && value.kind != Kind::kNull) check_compression(value.text);
     if (key.text == "format" && value.text != "mds")
       refuse_mds(path_ + ": its shards are of the format " + config::printable(value.text) + ", and not mds.");
     if (key.text == "version" && value.text != "2")
@@ -84,15 +83,27 @@ class ShardReader {
       has_samples_ = true;
       return take_count(value, shard_.samples);
     }
-    if (key.text == "raw_data")
-      return for_each_entry_of(value.text, [&](const JsonValue& inner, const JsonValue& of) {
-        if (inner.text == "bytes") return take_count(of, shard_.bytes);
-        if (inner.text != "basename") return true;
-        const auto name = of.kind == Kind::kText ? plain_text(of) : std::nullopt;
-        if (name) shard_.name = *name;
-        return name && is_plain_name(*name);
-      });
+    if (key.text == "raw_data") return take_file(value, shard_.name, &shard_.bytes);
+    if (key.text == "zip_data" && value.kind != Kind::kNull) return take_file(value, shard_.packed_name, nullptr);
     return true;
+  }
+
+  static bool take_file(const JsonValue& table, std::string& to, uint64_t* bytes) {
+    return for_each_entry_of(table.text, [&](const JsonValue& key, const JsonValue& of) {
+      if (key.text == "bytes" && bytes != nullptr) return take_count(of, *bytes);
+      if (key.text != "basename") return true;
+      const auto name = of.kind == Kind::kText ? plain_text(of) : std::nullopt;
+      if (name) to = *name;
+      return name && is_plain_name(*name);
+    });
+  }
+
+  // "zstd:7": an algorithm, perhaps with its level.
+  void check_compression(std::string_view text) const {
+    const std::string_view algorithm = text.substr(0, text.find(':'));
+    if (algorithm != "zstd" && algorithm != "gz")
+      refuse_mds(path_ + ": its shards are compressed by " + config::printable(algorithm) +
+                 ", and shards are read that zstd or gz compressed, or none: write them with compression=\"zstd\".");
   }
 
   // Shards lie in the index's folder.
@@ -203,6 +214,7 @@ std::optional<config::RawValues> values_of_encoding(std::string_view encoding) {
 std::vector<MdsShard> read_mds_index(std::string_view text, const std::string& path) {
   std::vector<MdsShard> shards;
   bool has_version = false;
+  text = without_byte_order_mark(text);
   const bool is_sound = for_each_entry_of(text, [&](const JsonValue& key, const JsonValue& value) {
     if (key.text == "version") {
       if (value.text != "2") refuse_mds(path + " is of version " + config::printable(value.text) + ", and not 2.");
@@ -222,7 +234,9 @@ std::vector<MdsShard> read_mds_index(std::string_view text, const std::string& p
 
 TableIndex index_mds(store::View& file, const std::string& path, const MdsShard& shard, std::atomic<uint64_t>& done,
                      const std::stop_token& stop) {
-  const uint64_t file_bytes = file.size();
+  // The content of a compressed shard must have as many bytes as its index says.
+  const bool is_packed = file.size() == store::View::kSizeUnknown;
+  const uint64_t file_bytes = is_packed ? shard.bytes : file.size();
   const auto damaged = [&](const std::string& what) -> SetupError {
     return {Trouble::kContent, path + " is no whole shard: " + what + ". Write or copy it again."};
   };

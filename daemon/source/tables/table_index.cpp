@@ -3,6 +3,7 @@
 #include <bit>
 #include <utility>
 
+#include "config/document.h"
 #include "daemon/source/kept_records.h"
 #include "daemon/source/weight_list.h"
 
@@ -101,6 +102,8 @@ uint64_t TableIndex::memory_bytes() const {
 
 std::string kept_bytes_of(const TableIndex& index) {
   KeptWriter writer;
+  writer.number(static_cast<uint64_t>(index.compression));
+  writer.number(index.unpacker_bytes);
   write_texts(writer, index.columns);
   writer.text({reinterpret_cast<const char*>(index.kinds.data()), index.kinds.size()});
   writer.number(index.rows());
@@ -132,11 +135,16 @@ std::string kept_bytes_of(const TableIndex& index) {
 std::optional<TableIndex> index_in(std::string_view bytes, uint64_t file_bytes) {
   KeptReader reader(bytes);
   TableIndex index;
+  const uint64_t compression = reader.number();
+  if (compression > static_cast<uint64_t>(Compression::kZstd)) return std::nullopt;
+  index.compression = static_cast<Compression>(compression);
+  index.unpacker_bytes = reader.number();
+  const uint64_t bytes_max = content_bytes_max(index.compression, file_bytes);
   index.columns = read_texts(reader);
   if (index.columns.size() > kTableColumnsMax) return std::nullopt;
   const std::string_view kinds = reader.text();
   index.kinds.assign(kinds.begin(), kinds.end());
-  if (!read_rows(reader, index, file_bytes) || !read_absent(reader, index) || !read_text_columns(reader, index) ||
+  if (!read_rows(reader, index, bytes_max) || !read_absent(reader, index) || !read_text_columns(reader, index) ||
       !read_classes(reader, index) || !read_weights(reader, index) || !read_set(reader, index, index.untaken))
     return std::nullopt;
   index.content = reader.text();
@@ -148,6 +156,22 @@ std::optional<TableIndex> index_in(std::string_view bytes, uint64_t file_bytes) 
 IndexWay<TableIndex> table_way(decltype(IndexWay<TableIndex>::read) read) {
   return {std::move(read), [](const TableIndex& index) { return kept_bytes_of(index); },
           [](std::string_view bytes, const DataFile& file) { return index_in(bytes, file.bytes); }};
+}
+
+IndexWay<TableIndex> packed_table_way(decltype(IndexWay<TableIndex>::read) read, const std::stop_token& stop) {
+  return table_way([read = std::move(read), &stop](store::View& view, const DataFile& file,
+                                                   std::atomic<uint64_t>& done) {
+    TableIndex index;
+    Content content =
+        read_content(view, file.name, done, stop,
+                     [&](store::View& inside, std::atomic<uint64_t>& counted) { index = read(inside, file, counted); });
+    index.compression = content.compression;
+    index.unpacker_bytes = content.unpacker_bytes;
+    if (!content.damage.empty())
+      index.remarks.add_missing(config::printable(file.name.substr(file.name.rfind('/') + 1)) + ": " + content.damage +
+                                ": the rows behind are lost.");
+    return index;
+  });
 }
 
 }  // namespace spdld::source

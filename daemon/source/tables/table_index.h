@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "daemon/source/content_read.h"
 #include "daemon/source/data_files.h"
 #include "daemon/source/remarks.h"
 #include "daemon/source/tables/columns.h"
@@ -22,6 +23,8 @@ inline constexpr size_t kTableColumnsMax = 1024;
 inline constexpr uint64_t kTableRowBytesMax = uint64_t{1} << 30;  // as a fetcher's largest field
 
 struct TableIndex {
+  Compression compression = Compression::kNone;  // of the whole file: rows lie in what it holds
+  uint64_t unpacker_bytes = 0;
   std::vector<std::string> columns;  // in the file's order, or in the order of their first appearance
   std::vector<uint8_t> kinds;        // of the columns, where the format has kinds; else empty
   RowPlaces places;                  // of each row, in the file
@@ -46,5 +49,8 @@ std::optional<TableIndex> index_in(std::string_view bytes, uint64_t file_bytes);
 
 // How the files of a table are indexed by `read`.
 IndexWay<TableIndex> table_way(decltype(IndexWay<TableIndex>::read) read);
+// The same where a file may be compressed as a whole: `read` is called with what it holds. Where its compressed bytes
+// are damaged, the rows up to the damage stay, and a remark says that the others are lost. Borrows `stop`.
+IndexWay<TableIndex> packed_table_way(decltype(IndexWay<TableIndex>::read) read, const std::stop_token& stop);
 
 }  // namespace spdld::source

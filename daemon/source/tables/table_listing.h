@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "daemon/source/archive_streams.h"
 #include "daemon/source/data_files.h"
 #include "daemon/source/fingerprint.h"
 #include "daemon/source/listing.h"
@@ -35,6 +36,8 @@ class TableListing : public Listing {
     return untaken_[file].has(sample - firsts_[file]);
   }
   uint64_t untaken_count() const override { return untaken_count_; }
+  const Streaming* streaming() const override { return is_streaming_ ? &streaming_ : nullptr; }
+  void expect(uint64_t sample, uint64_t place, uint64_t horizon) const override;
 
  protected:
   // The files with their bytes as they were indexed.
@@ -62,12 +65,13 @@ class TableListing : public Listing {
   const DataFile& file(size_t number) const { return files_.files[number]; }
   size_t file_count() const { return files_.files.size(); }
   std::string_view file_name(size_t number) const { return std::string_view(file(number).name).substr(common_); }
-  // Bytes of a file, which must have as many bytes as when it was indexed.
-  Locator place_in(size_t number, uint64_t offset, uint64_t bytes) const {
-    Locator locator = file(number).at(offset, bytes);
-    locator.object_bytes = file(number).bytes;
-    return locator;
-  }
+  // Bytes of a file, which must have as many bytes as when it was indexed; of what it holds, where it is compressed.
+  Locator place_in(size_t number, uint64_t offset, uint64_t bytes) const;
+  // Compressed files are read as streams. After the last add_file(). `is_needed`: an output asks for bytes of rows, so
+  // that an order must go forward.
+  void open_streams(const ArchiveAccess& access, bool is_needed = true);
+  // Where a row lies in its file, or in what the file holds; only asked where a file is compressed.
+  virtual RowPlaces::Place row_of(size_t /*number*/, uint64_t /*row*/) const { return {0, 0}; }
   uint64_t first_of(size_t file) const { return firsts_[file]; }
 
   std::vector<Field> fields_;
@@ -76,12 +80,23 @@ class TableListing : public Listing {
   unsigned store_concurrency_;
 
  private:
+  struct PackedFile {
+    size_t number;
+    uint64_t bytes;  // of the content, up to its last row's end
+    Compression compression;
+    uint64_t unpacker_bytes;
+  };
+
   const DataFiles files_;
   const size_t common_;           // so much of each file's name is left out in names
   std::vector<uint64_t> firsts_;  // the first sample of each file
   uint64_t size_ = 0;
   std::vector<RowSet> untaken_;  // of each file
   uint64_t untaken_count_ = 0;
+  std::vector<PackedFile> packed_;
+  ArchiveStreams streams_;
+  Streaming streaming_;
+  bool is_streaming_ = false;
 };
 
 }  // namespace spdld::source

@@ -17,9 +17,10 @@ namespace {
 
 constexpr FileKind kTfrecords = {.noun = "TFRecord file",
                                  .nouns = "TFRecord files",
-                                 .endings = ".tfrecord",
+                                 .endings = ".tfrecord .tfrecord.gz .tfrecord.zst",
                                  .advice = " (where they are named in another way, write a wildcard, such as /*)",
-                                 .meant = "a TFRecord file"};
+                                 .meant = "a TFRecord file",
+                                 .may_be_packed = true};
 
 std::optional<config::RawValues> values_of_kind(uint8_t kind) {
   if (kind == static_cast<uint8_t>(FeatureKind::kFloat))
@@ -91,15 +92,21 @@ std::unique_ptr<Listing> open_tfrecord(const SourceOpening& opening) {
     return index_tfrecord(view, file.name, done, opening.stop);
   };
   std::vector<TableIndex> indexes =
-      index_files(files, opening.indexing(kTfrecords, "tfrecord 2", "bytes of TFRecord files"), table_way(read));
+      index_files(files, opening.indexing(kTfrecords, "tfrecord 3", "bytes of TFRecord files"),
+                  packed_table_way(read, opening.stop));
   Features features(config::names_in(opening.text("features")));
   for (size_t i = 0; i < indexes.size(); ++i) features.add(indexes[i], files.files[i].name);
   std::vector<Field> fields = features.take();
   std::vector<std::string> names;
-  for (const Field& field : fields) names.push_back(field.name);
+  std::vector<bool> are_numbers;
+  for (const Field& field : fields) {
+    names.push_back(field.name);
+    are_numbers.push_back(field.raw.has_value());
+  }
   return std::make_unique<IndexedRows>(std::move(files), std::move(indexes), std::move(fields),
-                                       std::make_unique<ExampleRecords>(std::move(names)), "tfrecord",
-                                       config::uris_text(opening.spec), features.remarks());
+                                       std::make_unique<ExampleRecords>(std::move(names), std::move(are_numbers)),
+                                       "tfrecord", config::uris_text(opening.spec), features.remarks(),
+                                       opening.access(kTfrecords));
 }
 
 }  // namespace spdld::source

@@ -56,7 +56,7 @@ class RecordIndexer {
       if (index_.rows() == 0)
         throw SetupError(Trouble::kUsage, path_ +
                                               " is no TFRecord file: the checksum of its first length is wrong. A "
-                                              "compressed file must be unpacked first.");
+                                              "file that ZLIB compressed must be written without it, or by GZIP.");
       return end("has a length whose checksum is wrong");
     }
     if (message > kMessageBytesMax)
@@ -143,6 +143,8 @@ Result<store::Packing::Piece> ExampleRecords::find(std::span<const uint8_t> hold
   });
   if (!is_sound) return refused("the record is no tf.train.Example");
   const std::string of = "the feature \"" + config::printable(names_[packed]) + "\": ";
+  const bool is_missing = !found || found->kind == FeatureKind::kNone;
+  if (is_missing && are_numbers_[packed]) return Piece{};
   if (!found) return refused(of + "the record has none");
   const Result<FeatureValues> values = values_of(*found);
   if (!values) return refused(of + values.error().message);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "config/document.h"
+#include "daemon/base/text_encoding.h"
 
 namespace spdld::store {
 namespace {
@@ -54,7 +55,7 @@ Result<IniFile> read_ini(std::string_view text, const std::string& path) {
   };
   if (text.size() > kIniBytesMax)
     return refused(Trouble::kLimit, "the file has more than " + std::to_string(kIniBytesMax) + " bytes");
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // the mark that some editors write before UTF-8
+  text = without_byte_order_mark(text);
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(text.size(), line.size() + 1));

@@ -67,6 +67,10 @@ TEST_CASE("a header may be written in other ways", "[media]") {
   CHECK(dict_error("{'shape':(4,),'fortran_order':True,'descr':\"<f4\"}").empty());
   CHECK(dict_error(" { 'shape' : ( 4 , 5 ) , 'fortran_order' : False , 'descr' : '<f4' , } \n").empty());
   CHECK(array::read_npy_header("{'shape': (), 'fortran_order': False, 'descr': '<f4'}")->shape.empty());
+  // Python 2 wrote long numbers so, and numpy reads them.
+  CHECK(array::read_npy_header("{'descr': '<f4', 'fortran_order': False, 'shape': (5L, 3, 4L), }")->shape ==
+        std::vector<uint64_t>{5, 3, 4});
+  CHECK_FALSE(array::read_npy_header("{'descr': '<f4', 'fortran_order': False, 'shape': (5LL, 3), }"));
 }
 
 TEST_CASE("a header that is no such dict is refused", "[media]") {

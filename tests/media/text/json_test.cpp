@@ -38,6 +38,8 @@ TEST_CASE("values keep their text") {
   CHECK(one("\"\"").empty());
   CHECK(one("\"a\\u0000b\"") == std::string("a\0b", 3));
   CHECK(*value_of(reader, " [5, 6]\n", "[1]") == "6");
+  CHECK(*value_of(reader, "\xef\xbb\xbf[5, 6]", "[1]") == "6");  // behind a byte order mark
+  CHECK_FALSE(value_of(reader, "\xef\xbb\xbf", "[1]"));
 }
 
 TEST_CASE("of a key that is written twice the last value counts, as in Python") {

@@ -45,7 +45,10 @@ using Ints = std::vector<int32_t>;
 
 TEST_CASE("numbers stand with white space or a comma between them, in brackets or not") {
   for (const char* text :
-       {"3 5 8", "3,5,8", " 3 , 5 ,8\n", "[3, 5, 8]", "[3 5 8]\r\n", "[ 3\t5\n8 ]", "3\n5\n8\n", "+3 +5 8"}) {
+       {"3 5 8", "3,5,8", " 3 , 5 ,8\n", "[3, 5, 8]", "[3 5 8]\r\n", "[ 3\t5\n8 ]", "3\n5\n8\n", "+3 +5 8",
+        "\xef\xbb\xbf"
+        "3 5 8",
+        "\xef\xbb\xbf[3, 5, 8]"}) {
     INFO(text);
     CHECK(*list_of<int32_t>(text) == Ints{3, 5, 8});
   }

@@ -114,7 +114,9 @@ TEST_CASE("an object of VOC that is wrong is lost, and its file and number are n
            {object("cat", corners("1", "1", "2", "1e999")), "has no bndbox with a number ymax"},
            {object("cat", corners("3", "1", "2", "2")), "has a bndbox that ends before it begins"},
            {object("cat", good + "<xmin>1</xmin>"), "has an element twice"},
-           {object("cat", good, "<difficult>yes</difficult>"), "difficult or truncated that is neither 0 nor 1"},
+           {object("cat", good, "<difficult>perhaps</difficult>"),
+            "difficult or truncated that is no number and no known word"},
+           {object("cat", good, "<truncated>nan</truncated>"), "difficult or truncated that is no number"},
            {object(std::string(5000, 'c'), good), "has an element with a text that is too long"},
            {object("unicorn", good), "\"unicorn\" has none of the classes of PASCAL VOC: list yours in `names`"}}) {
     INFO(objects);
@@ -127,12 +129,17 @@ TEST_CASE("a file of VOC that is wrong loses its picture") {
   VocFolder folder;
   std::string deep;
   for (int i = 0; i < 20; ++i) deep += "<part>";
-  for (const auto& [content, words] :
-       std::vector<std::pair<std::string, std::string>>{{"", "is damaged in line 1"},
-                                                        {"<annotation>", "is damaged"},
-                                                        {"<html></html>", "its root is another"},
-                                                        {"<!DOCTYPE a><annotation/>", "has a document type"},
-                                                        {annotation(deep), "elements in one another"}}) {
+  for (const auto& [content, words] : std::vector<std::pair<std::string, std::string>>{
+           {"", "is damaged in line 1"},
+           {"<annotation>", "is damaged"},
+           {"<html></html>", "its root is another"},
+           {"<!DOCTYPE a><annotation/>", "has a document type"},
+           {"<Annotation/>", "its root is another"},
+           {R"(<?xml version="1.0" encoding="UTF-7"?><annotation/>)", R"(has the encoding "UTF-7", which is not read)"},
+           {"<?xml version='1.0' encoding='GB2312'?><annotation>\xff\xff",
+            "bytes that have no meaning in its encoding, GB2312"},
+           {"<annotation>\xe9</annotation>", "is damaged in line 1"},
+           {annotation(deep), "elements in one another"}}) {
     INFO(content);
     folder.file("Annotations/c.xml", content);
     CHECK(folder.local()->size() == 2);
@@ -142,7 +149,7 @@ TEST_CASE("a file of VOC that is wrong loses its picture") {
   for (const auto& [list, words] : std::vector<std::pair<std::string, std::string>>{
            {"a\n../a\n", "line 2: \"../a\" is no name of a picture"},
            {"a\n/a\n", "line 2: \"/a\" is no name"},
-           {"a\nc\na 1\n", "line 3: the name a stands there for the second time"}}) {
+           {"a\nc\na  1\n", "line 3: the name a stands there for the second time"}}) {
     folder.file("ImageSets/Main/train.txt", list);
     CHECK_THAT(folder.only_remark(), Contains(words));
   }
@@ -152,6 +159,77 @@ TEST_CASE("a file of VOC that is wrong loses its picture") {
   CHECK_THAT(folder.refused(), Contains("names no picture"));
   for (const char* set : {"Main/none", "../Main/train", "", "Main/"})
     CHECK_THAT(folder.refused({{"set", std::string(set)}}), Contains("set") || Contains("none.txt"));
+}
+
+TEST_CASE("a flag of VOC may be a part, or a word of a tool") {
+  VocFolder folder;
+  const std::string good = corners("1", "+6.5", "40.25", "30");
+  for (const auto& [written, flag] : std::vector<std::pair<std::string, std::string>>{
+           {"0.0597", "1"}, {"0.0", "0"}, {"-1", "0"}, {"Unspecified", "0"}, {"", "0"}, {"True", "1"}, {"no", "0"}}) {
+    INFO(written);
+    folder.file("Annotations/c.xml", annotation(object("cat", good, "<truncated>" + written + "</truncated>")));
+    const auto listing = folder.local();
+    CHECK(listing->missing_count() == 0);
+    CHECK(contents(*listing, 2, {"boxes", "truncated"}) == Texts{"[[1,6.5,40.25,30]]", "[" + flag + "]"});
+  }
+}
+
+TEST_CASE("an annotation of VOC is read in the encoding that it names, and under a root of any name") {
+  VocFolder folder;
+  const auto cat = [](const std::string& name, const std::string& root = "annotation") {
+    return "<" + root + "><folder>x</folder>" + object(name, corners("1", "1", "9", "9")) + "</" + root + ">";
+  };
+  const auto utf16 = [](const std::string& ascii) {
+    std::string wide;
+    for (const char c : ascii) wide.append(1, c).append(1, '\0');
+    return wide;
+  };
+  const auto named = [](const std::string& encoding) {
+    return "<?xml version='1.0' encoding='" + encoding + "' standalone=\"yes\" ?>";
+  };
+  const Texts classes = {R"(["caf)"
+                         "\xc3\xa9"
+                         R"("])"},
+              chinese = {"[\"\xe7\x8c\xab\"]"};
+  for (const auto& [content, expected] : std::vector<std::pair<std::string, Texts>>{
+           {named("ISO-8859-1") + cat("caf\xe9"), classes},
+           {named("windows-1252") + cat("caf\xe9"), classes},
+           {named("utf-8") + cat("caf\xc3\xa9"), classes},
+           {"\xef\xbb\xbf" + named("ISO-8859-1") + cat("caf\xc3\xa9"), classes},  // the mark counts
+           {named("utf-16") + cat("caf\xc3\xa9"), classes},                       // a tool converted the file
+           {named("GB2312") + cat("\xc3\xa8"), chinese},
+           {named("GBK") + cat("\xc3\xa8", "Annotation"), chinese},
+           {"\xff\xfe" + utf16(named("UTF-16") + cat("dog", "root")), {"[\"dog\"]"}},
+           {utf16(cat("dog")), {"[\"dog\"]"}},
+           {cat("dog", "xml_of-a-tool"), {"[\"dog\"]"}}}) {
+    INFO(content);
+    folder.file("Annotations/c.xml", content);
+    const auto listing = folder.local({{"names", std::string("caf\xc3\xa9,\xe7\x8c\xab,dog,person")}});
+    CHECK(listing->missing_count() == 0);
+    CHECK(contents(*listing, 2, {"classes"}) == expected);
+  }
+}
+
+TEST_CASE("names in a list of VOC may have blanks, and flags behind them are left out") {
+  VocFolder folder;
+  const auto names = [&](const std::string& list, const Texts& files) {
+    for (const std::string& file : files) folder.file("Annotations/" + file + ".xml", annotation(""));
+    folder.file("ImageSets/Main/train.txt", list);
+    const auto listing = folder.local();
+    CHECK(listing->missing_count() == 0);
+    Texts all;
+    for (uint64_t i = 0; i < listing->size(); ++i) {
+      const std::string name = listing->name(i);
+      all.push_back(name.substr(11, name.size() - 15));  // without JPEGImages/ and .jpg
+    }
+    CHECK(all == files);
+  };
+  names("IMG 0001\nIMG 0002\r\n photo (3)\na b c", {"IMG 0001", "IMG 0002", "photo (3)", "a b c"});
+  names("\xef\xbb\xbfx y\nz\n", {"x y", "z"});
+  names("x y -1\nz  0\nw\t1\nv  1\n", {"x y", "z", "w", "v"});
+  names("x y 1\nz 0\n", {"x y", "z"});
+  names("photo 0\nphoto 1\n", {"photo 0", "photo 1"});
+  names("photo 1\nphoto 2\n", {"photo 1", "photo 2"});
 }
 
 TEST_CASE("a second listing of VOC in a store reads what changed") {

@@ -88,6 +88,25 @@ TEST_CASE("a line of labels that is wrong is lost, and its file and number are n
              Contains("has the class 3, and there are names for 3"));
 }
 
+TEST_CASE("labels are read as Ultralytics reads them") {
+  YoloFolder folder;
+  folder.file("data.yaml", "\xef\xbb\xbfnames: [cat, dog, bird]\n");
+  folder.file("labels/train/a.txt",
+              "\xef\xbb\xbf"
+              "1 +0.5 0.25 0.125 0.0625\r0 0.5 0.5 1 1\r\n");
+  folder.file("labels/train/b/c.txt",
+              "0 0.5 0.5 1 1\n2 0.1 0.1 0.1 0.1\n0 0.50 0.5 1 1e0\n0 0.5 0.5 1 1.00000000001\n2 0.5 0.5 1 1\n"
+              "0 0 0 1 0 1 1 0 1\n0 0 0 1 0 1 1 0 1\n0 0 0 1 0 1 1\n");
+  const auto listing = folder.local("yolo", "", YoloFolder::with({{"names_file", std::string("data.yaml")}}));
+  CHECK(listing->missing_count() == 0);
+  CHECK(Texts(listing->classes().begin(), listing->classes().end()) == Texts{"cat", "dog", "bird"});
+  CHECK(contents(*listing, 0, {"boxes", "labels"}) == Texts{"[[0.5,0.25,0.125,0.0625],[0.5,0.5,1,1]]", "[1,0]"});
+  CHECK(contents(*listing, 3, {"labels"}) == Texts{"[0,2,2,0,0]"});  // other polygons of one box stay
+  REQUIRE(listing->said().all().count == 1);
+  CHECK_THAT(listing->said().all().first[0],
+             Contains("labels/train/b/c.txt: 3 lines repeat other lines, and are left out"));
+}
+
 TEST_CASE("folders that are not there, or have no file, are refused with a sentence") {
   YoloFolder folder;
   const auto words = [&](const std::string& images, const std::string& labels = "") {
@@ -134,18 +153,24 @@ TEST_CASE("names are read in YAML's simple forms") {
        {"names: [cat, a dog]", "names: ['cat', \"a dog\"] # two\n", "names:\n- cat\n- a dog\nnc: 2\n",
         "nc: 2\nnames:\n  - cat # first\n\n  # between\n  - \"a dog\"\n", "names:\n  0: cat\n  1: a dog\n",
         "names: {0: cat, 1: 'a dog'}\n", "names: [\n  cat,\n  'a dog',\n]\n",
-        "names:   # the classes\n  0: cat\n  1: 'a dog'"}) {
+        "names:   # the classes\n  0: cat\n  1: 'a dog'", "'names': [cat, a dog]", "\"names\" : [cat, a dog]",
+        "names:\n  '0': cat\n  \"1\": a dog\n", "names: {\"0\": cat, '1': a dog}", "names: {1: a dog, 0: cat}",
+        "names:\n  1: a dog\n  0: cat\nnc: 2\n", "\xef\xbb\xbfnames: [cat, a dog]\n",
+        "names2: [x]\nnames:\r\n  0: cat\r\n  1: a dog\r\n"}) {
     INFO(yaml);
     CHECK(names_in(yaml) == expected);
   }
   CHECK(names_in("names: ['it''s', \"a \\\"b\\\"\", a#b]") == Texts{"it's", "a \"b\"", "a#b"});
-  for (const char* yaml :
-       {"names:", "names: []", "names: cat", "names: [cat", "names: [cat dog: 1]", "names:\n  1: cat\n",
-        "names:\n  0: cat\n  2: dog\n", "names: &a [cat]", "names: ['cat]", "names: [[cat]]",
-        "names:\n  - cat\n    - dog\n", "names:\n  0:cat\n", "names: [\"a\\n\"]", "names:\n  - ''\n"}) {
+  for (const char* yaml : {"names:", "names: []", "names: cat", "names: [cat", "names: [cat dog: 1]",
+                           "names:\n  1: cat\n", "names:\n  0: cat\n  2: dog\n", "names: &a [cat]", "names: ['cat]",
+                           "names: [[cat]]", "names:\n  - cat\n    - dog\n", "names:\n  0:cat\n", "names: [\"a\\n\"]",
+                           "names:\n  - ''\n", "names:\n  '0: cat\n", "names: {0: cat, 0: dog}",
+                           "names: {0: cat, 99999999999999999999: dog}", "names: {'0\": cat}"}) {
     INFO(yaml);
     CHECK_THROWS_WITH(names_in(yaml), Contains("data.yaml: its `names` are no list"));
   }
+  for (const char* yaml : {"names:cat", "names", "# names: [a]", "x: {names: [a]}", "\"names: [a]", ""})
+    CHECK_THROWS_WITH(names_in(yaml), Contains("has no key `names`"));
   CHECK_THROWS_WITH(names_in("classes: [a]"), Contains("has no key `names`"));
 }
 

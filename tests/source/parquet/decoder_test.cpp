@@ -215,6 +215,44 @@ TEST_CASE("a file that is cut, encrypted or no Parquet at all says so") {
   CHECK(refusal(lying) == "f is damaged: its footer is longer than the file.");
 }
 
+TEST_CASE("a column whose size lacks the dictionary's header, as old parquet-mr writes it, is read whole") {
+  // As in PARQUET-816: the footer's sizes are taken down, in the numbers of Thrift's compact protocol.
+  const auto shrunk = [](std::string file, uint64_t size, uint64_t by) {
+    const auto packed = [](uint64_t number) {
+      std::string bytes;
+      for (number *= 2; number >= 0x80; number >>= 7) bytes += static_cast<char>(number | 0x80);
+      return bytes += static_cast<char>(number);
+    };
+    const std::string before = packed(size), after = packed(size - by);
+    REQUIRE(before.size() == after.size());
+    uint64_t length = 0;
+    std::memcpy(&length, file.data() + file.size() - 8, 4);
+    size_t changed = 0;
+    for (size_t at = file.size() - 8 - length; (at = file.find(before, at)) != std::string::npos; at += after.size())
+      file.replace(at, after.size(), after), ++changed;
+    REQUIRE(changed > 0);
+    return file;
+  };
+  const std::string old =
+      write_file(1, 5000, 0, ::parquet::Compression::UNCOMPRESSED, "parquet-mr version 1.2.8").bytes;
+  const uint64_t text_bytes =
+      test::parquet::table_of({write_file(1, 5000, 0, ::parquet::Compression::UNCOMPRESSED).bytes}).chunk(0, 0).bytes;
+  const std::string file = shrunk(old, text_bytes, 15);
+  const Table table = test::parquet::table_of({file});
+  CHECK(table.chunk(0, 0).bytes == text_bytes - 15 + 100);
+  const auto texts = decoded(table, file, 0, 0);
+  REQUIRE(texts);
+  REQUIRE(texts->rows() == 5000);
+  size_t wrong = 0;
+  for (uint64_t row = 0; row < 5000; ++row)
+    wrong += test::parquet::has_text(row) && text_at(*texts, row) != test::parquet::text_of(row);
+  CHECK(wrong == 0);
+  // The last column's spare bytes end with the file, and a new writer's sizes are taken at their word.
+  CHECK(table.chunk(0, 2).offset + table.chunk(0, 2).bytes <= file.size());
+  const std::string lying = shrunk(write_file(1, 5000, 0, ::parquet::Compression::UNCOMPRESSED).bytes, text_bytes, 15);
+  CHECK_FALSE(decoded(test::parquet::table_of({lying}), lying, 0, 0));
+}
+
 TEST_CASE("a kept footer is the footer, and a damaged one is none") {
   const auto file = write_file(4, 10);
   test::BytesView view(file.bytes);
@@ -225,6 +263,7 @@ TEST_CASE("a kept footer is the footer, and a damaged one is none") {
   footer.untaken.add_all(2, 9);
   footer.groups_spared = 1;
   footer.lost = {"another sentence"};
+  footer.classes = {{"label", {"cat", ""}}, {"other", {}}};
   const std::string kept = kept_bytes_of(footer);
   const auto again = footer_in(kept, file.bytes.size());
   REQUIRE(again);

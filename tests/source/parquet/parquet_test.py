@@ -5,6 +5,7 @@
 
 It runs in an environment that has pyarrow.
 """
+import base64
 import datetime
 import decimal
 import json
@@ -39,6 +40,11 @@ def number(value, kind):
     if isinstance(value, datetime.time):
         return struct.pack("<q", ((value.hour * 60 + value.minute) * 60 + value.second) * 1_000_000 + value.microsecond)
     return struct.pack("<" + PACKED[kind], value)
+
+
+def np_bytes(values):
+    """Of numbers of 32 bits."""
+    return struct.pack(f"<{len(values)}i", *values)
 
 
 def flat(value):
@@ -223,10 +229,49 @@ class Parquet(unittest.TestCase):
         self.assertIn("has no row", self.refused(self.write(pa.table({"a": pa.array([], pa.int32())}))))
         self.assertIn("column __key__", self.refused(self.write(pa.table({"__key__": [1]}))))
 
-    def test_lists_of_binary_values_are_left_out_with_a_remark(self):
-        head, samples = self.dump(self.write(pa.table({"a": [1], "b": [[b"x", b"y"]]})))
-        self.assertNotIn("b", samples[0])
-        self.assertIn("the column b is a list of binary values, so it is no field", head["remarks"][0])
+    def test_lists_of_binary_values_are_lists_of_texts_in_base64(self):
+        rows = [[b"x", b"\x00\xff"], [], None, [b""]]
+        images = [[{"bytes": b"\xff\xd8", "path": "a.jpg"}, {"bytes": b"GIF", "path": None}], [], None, [{"bytes": None, "path": "c"}]]
+        kind = pa.list_(pa.struct({"bytes": pa.binary(), "path": pa.string()}))
+        fixed = pa.array([[b"12"], [], None, [b"34", b"56"]], pa.list_(pa.binary(2)))
+        head, samples = self.dump(self.write(pa.table({"a": rows, "images": pa.array(images, kind), "fixed": fixed})))
+        self.assertEqual(head["remarks"], [])
+        self.assertIn("images.bytes", head["fields"])
+
+        def texts(*values):
+            return json.dumps([base64.b64encode(value).decode() for value in values], separators=(",", ":")).encode().hex()
+        self.assertEqual([sample["a"] for sample in samples[:2]], [texts(*rows[0]), texts()])
+        self.assertIn("it is null", samples[2]["a"])
+        self.assertEqual(samples[3]["a"], texts(b""))
+        self.assertEqual([sample["images.bytes"] for sample in samples[:2]], [texts(b"\xff\xd8", b"GIF"), texts()])
+        self.assertIn("it is null", samples[3]["images.bytes"])
+        self.assertEqual(samples[3]["fixed"], texts(b"34", b"56"))
+
+    def test_list_views_have_the_names_of_lists(self):
+        rows = [[1, 2], [], [3]]
+        table = pa.table({"lv": pa.array(rows, pa.list_view(pa.int32())), "llv": pa.array(rows, pa.large_list_view(pa.int32()))})
+        head, samples = self.dump(self.write(table))
+        self.assertEqual([name for name in head["fields"] if "null" not in name], ["lv", "llv", "__key__"])
+        for name in ("lv", "llv"):
+            self.assertEqual([bytes.fromhex(sample[name]) for sample in samples], [np_bytes(row) for row in rows])
+
+    def test_names_of_class_labels_are_the_classes(self):
+        def with_features(features, name="a.parquet", columns=("label",)):
+            table = pa.table({column: [0, 1] for column in columns})
+            return self.write(table.replace_schema_metadata({"huggingface": json.dumps({"info": {"features": features}})}), name)
+        label = {"names": ["cat", "d\u00f6g"], "_type": "ClassLabel"}
+        value = {"dtype": "int64", "_type": "Value"}
+        self.assertEqual(self.dump(with_features({"x": value, "label": label}))[0]["classes"], ["cat", "d\u00f6g"])
+        for lists in ({"feature": label, "_type": "Sequence"}, [label], {"feature": {"feature": label, "_type": "List"}, "_type": "List"}):
+            self.assertEqual(self.dump(with_features({"objects": {"cat": lists, "x": value}}))[0]["classes"], ["cat", "d\u00f6g"])
+        head, _ = self.dump(with_features({"label": label, "other": label}, columns=("label", "other")))
+        self.assertEqual(head["classes"], [])
+        self.assertIn("label and other both have names of classes", head["remarks"][0])
+        for wrong in ({"label": {"names": "cat", "_type": "ClassLabel"}}, {"label": {"names": [1], "_type": "ClassLabel"}}, [], "x", None):
+            self.assertEqual(self.dump(with_features(wrong))[0]["classes"], [])
+        with_features({"label": {"names": ["dog", "cat"], "_type": "ClassLabel"}}, "b.parquet")
+        with_features({"label": label})
+        self.assertIn("the classes of its column label have other names", self.refused(self.folder))
 
     def test_damage_is_of_its_row_group_and_column(self):
         path = self.write(pa.table({"a": list(range(1000)), "b": list(range(1000))}), row_group_size=500, use_dictionary=False)

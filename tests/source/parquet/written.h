@@ -30,7 +30,8 @@ inline bool has_text(uint64_t row) { return row % 10 != 3; }
 // `groups` row groups of `rows` each, with the columns text (a text, null in every tenth row), number (an int32) and
 // list (of row % 4 int32, each the row's number).
 inline Written write_file(uint64_t groups, uint64_t rows, uint64_t first_row = 0,
-                          ::parquet::Compression::type codec = ::parquet::Compression::SNAPPY) {
+                          ::parquet::Compression::type codec = ::parquet::Compression::SNAPPY,
+                          const std::string& writer_name = "spdld's tests") {
   using namespace ::parquet;
   using schema::GroupNode;
   using schema::PrimitiveNode;
@@ -42,7 +43,7 @@ inline Written write_file(uint64_t groups, uint64_t rows, uint64_t first_row = 0
                        PrimitiveNode::Make("number", Repetition::REQUIRED, Type::INT32),
                        GroupNode::Make("list", Repetition::REQUIRED, {repeated}, LogicalType::List())}));
   const auto sink = ::arrow::io::BufferOutputStream::Create().ValueOrDie();
-  const auto writer = ParquetFileWriter::Open(sink, root, WriterProperties::Builder().compression(codec)->build());
+  const auto writer = ParquetFileWriter::Open(sink, root, WriterProperties::Builder().compression(codec)->created_by(writer_name)->build());
   for (uint64_t group = 0; group < groups; ++group) {
     RowGroupWriter* const out = writer->AppendRowGroup();
     const uint64_t start = first_row + group * rows;

@@ -10,6 +10,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "daemon/base/text_encoding.h"
+
 namespace spdld::text {
 namespace {
 
@@ -228,8 +230,9 @@ Status JsonReader::read(std::span<const uint8_t> bytes) {
   auto& parser = inside_->parser;
   if (!parser || parser->capacity() > kKeptBytesMax) parser.emplace(kJsonBytesMax);
   // The library reads some bytes behind the text's end, so it takes a copy, even of an empty text: not from null.
-  const char* text = bytes.empty() ? "" : reinterpret_cast<const char*>(bytes.data());
-  const auto error = parser->parse(text, bytes.size(), true).get(inside_->root);
+  const std::string_view all(bytes.empty() ? "" : reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const std::string_view text = without_byte_order_mark(all);
+  const auto error = parser->parse(text.data(), text.size(), true).get(inside_->root);
   if (error == simdjson::SUCCESS) return Done{};
   if (error == simdjson::MEMALLOC) throw std::bad_alloc();  // no fault of the text's
   return bad(std::string("it is no sound JSON: ") + simdjson::error_message(error));
