@@ -6,14 +6,19 @@
 namespace spdld::proto {
 namespace {
 
-constexpr std::array<const char*, 7> kParts = {"the version of the order",    "the code that makes the samples",
-                                               "the data set's listing",      "a file beside the data set",
-                                               "the pipeline's spec",         "the global batch size",
+constexpr std::array<const char*, 8> kParts = {"the version of the order",
+                                               "the code that makes the samples",
+                                               "the data set's listing",
+                                               "a file beside the data set",
+                                               "the pipeline's spec",
+                                               "the global batch size",
+                                               "the division of an epoch's last steps among the ranks",
                                                "the weighting of the samples"};
-constexpr size_t kCode = 1, kListing = 2, kSideFiles = 3;
+constexpr size_t kCode = 1, kListing = 2, kSideFiles = 3, kSpec = 4, kGlobalSize = 5, kDivision = 6, kWeighting = 7;
+constexpr std::string_view kEvened = "2";  // the last two steps of an epoch, whose steps come in turn
 constexpr const char* kNoCode = "the code that makes the samples (which one of the two does not tell)";
 // As the text has them between dashes: the order and the code are one part, and so are the listing and the files beside
-// the data set. The last one is there where samples are weighted.
+// the data set, and the batch size and its division. The last one is there where samples are weighted.
 constexpr ptrdiff_t kDashedMost = 5, kDashedLeast = 4;
 using Parts = std::array<std::string_view, kParts.size()>;
 
@@ -25,8 +30,8 @@ std::string_view take(std::string_view& text, char mark) {
   return part;
 }
 
-// A part that is not there is empty: the code in texts of before it was noted, files beside the data set, and the
-// weighting.
+// A part that is not there is empty: the code in texts of before it was noted, files beside the data set, a division
+// that is the usual one, and the weighting.
 std::optional<Parts> split(std::string_view text) {
   const ptrdiff_t count = std::count(text.begin(), text.end(), '-') + 1;
   if (count < kDashedLeast || count > kDashedMost) return std::nullopt;
@@ -37,7 +42,11 @@ std::optional<Parts> split(std::string_view text) {
   std::string_view data = take(text, '-');
   parts[kListing] = take(data, '_');
   parts[kSideFiles] = data;
-  for (size_t i = kSideFiles + 1; i < kParts.size(); ++i) parts[i] = take(text, '-');
+  parts[kSpec] = take(text, '-');
+  std::string_view batch = take(text, '-');
+  parts[kGlobalSize] = take(batch, '.');
+  parts[kDivision] = batch;
+  parts[kWeighting] = text;
   return parts;
 }
 
@@ -60,6 +69,14 @@ std::optional<FingerprintDifference> fingerprint_difference(std::string_view min
   }
   difference.parts += (difference.parts.empty() ? "" : " and ") + last;
   return difference;
+}
+
+bool differ_in_last_step_alone(std::string_view mine, std::string_view other) {
+  auto a = split(mine), b = split(other);
+  if (!a || !b || *a == *b) return false;
+  for (auto* parts : {&*a, &*b})
+    if ((*parts)[kDivision] == kEvened) (*parts)[kDivision] = {};
+  return *a == *b;
 }
 
 }  // namespace spdld::proto

@@ -19,4 +19,8 @@ struct FingerprintDifference {
 // None: one text does not have the form of a fingerprint.
 std::optional<FingerprintDifference> fingerprint_difference(std::string_view mine, std::string_view other);
 
+// Whether the two are the same, but for the division of an epoch's last two steps, where steps come in turn. Then every
+// step of an epoch but its last one begins at the same sample in both runs.
+bool differ_in_last_step_alone(std::string_view mine, std::string_view other);
+
 }  // namespace spdld::proto

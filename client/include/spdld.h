@@ -229,6 +229,10 @@ typedef struct spdld_info {
                                        the process used other loaders */
   uint32_t replay;                  /* how many batches are replayed; 0: the loader does not replay */
   const char* socket;               /* the path of the daemon's socket, for spdld_query */
+  uint64_t last_samples;            /* how many samples all ranks together have in an epoch's last step, without
+                                       padding; 0: this is not known, or differs from epoch to epoch */
+  uint64_t empty_steps;             /* in how many steps of an epoch some ranks get a batch without samples, because
+                                       there are fewer samples than ranks; 0 from an older daemon */
 } spdld_info;
 
 typedef struct spdld_tensor {
@@ -247,7 +251,7 @@ typedef struct spdld_tensor {
 typedef struct spdld_batch_info {
   size_t struct_size;
   uint64_t epoch, step;
-  uint64_t valid;        /* how many samples the batch has; 0 if a short last step has none for this rank */
+  uint64_t valid;        /* how many samples the batch has; 0 if a short last step has fewer samples than ranks */
   uint64_t first;        /* the position in the epoch of the first sample; in a pushed order step * batch_size */
   uint32_t tensors;
   uint32_t substituted;  /* how many samples had bad content and were replaced by another sample */

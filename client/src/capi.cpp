@@ -234,6 +234,8 @@ spdld_result spdld_get_info(const spdld_loader* handle, spdld_info* target) {
     info.held_max = loader->held_max();
     info.replay = loader->replay().wanted();
     info.socket = loader->socket().c_str();
+    info.last_samples = terms.last_samples;
+    info.empty_steps = terms.empty_steps;
     return fill(info, target);
   });
 }

@@ -101,6 +101,8 @@ Outcome Ring::adopt(std::shared_ptr<Connection> connection, const proto::Attache
   if (!read_sources(answer, terms_)) return protocol_failure(*connection_, "ATTACHED with sources it can't have");
   terms_.missing = read_missing(answer);
   terms_.missing_count = std::max<uint64_t>(answer.missing_count(), terms_.missing.size());
+  terms_.last_samples = std::min({answer.last_samples(), terms_.samples, terms_.global_size});
+  terms_.empty_steps = std::min(answer.empty_steps(), terms_.steps_per_epoch);
   const bool counted = answer.slot_count() >= 1 && answer.slot_count() <= proto::kFdsMax;
   if (!counted || answer.slot_bytes() == 0) return protocol_failure(*connection_, "ATTACHED without slots");
   const bool finite = terms_.epochs == 0 || !(Position{terms_.epochs, 0} < first_);

@@ -60,6 +60,8 @@ struct Terms {
   std::shared_ptr<const Names> classes;  // never null; class_count names, or none where they are too long to be sent
   std::vector<std::string> missing;      // the first sentences about data that the last listing misses
   uint64_t missing_count = 0;
+  uint64_t last_samples = 0;  // of all ranks in an epoch's last step, without padding; 0: not known, or epochs differ
+  uint64_t empty_steps = 0;   // of an epoch: in which some ranks get no sample
 
   bool is_pushed() const { return push_steps_max != 0; }
   // Whether an epoch may have this position. The epoch's end is a position too: another name of the next epoch's

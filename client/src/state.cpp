@@ -93,6 +93,9 @@ State state_of(const Terms& terms, Position position, uint32_t world_size, bool 
   if (__builtin_mul_overflow(position.step, terms.global_size, &state.samples)) {
     state.samples = std::numeric_limits<uint64_t>::max();
   }
+  // The last two steps may be divided evenly: then the last one begins earlier.
+  if (terms.last_samples != 0 && position.step + 1 == terms.steps_per_epoch)
+    state.samples = std::min(state.samples, terms.samples - terms.last_samples);
   return state;
 }
 
@@ -153,7 +156,10 @@ Outcome read_state(std::string_view json, State& state) {
 }
 
 Outcome check_state(const State& state, const Terms& terms) {
-  if (state.fingerprint != terms.fingerprint) {
+  // Another number of ranks may divide the last two steps otherwise. All steps but the last begin at the same sample.
+  const bool is_before_division = state.position.step + 1 < terms.steps_per_epoch &&
+                                  proto::differ_in_last_step_alone(state.fingerprint, terms.fingerprint);
+  if (state.fingerprint != terms.fingerprint && !is_before_division) {
     return failure(SPDLD_CHANGED, "the state belongs to another run: " + difference(state, terms));
   }
   if (state.seed != terms.seed || state.global_size != terms.global_size) {

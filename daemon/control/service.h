@@ -124,6 +124,7 @@ struct AttachedInfo {
   std::span<const std::string> classes;  // names by number; live as long as the attachment; empty: none
   std::vector<std::string> missing;      // the first sentences on data that is missing
   uint64_t missing_count = 0;
+  uint64_t last_samples = 0, empty_steps = 0;  // of an epoch, as sampler::Sharding has them
 };
 
 // The node's answer to an attach, given once, after any number of preparing(). The session may have ended meanwhile:

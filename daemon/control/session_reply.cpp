@@ -294,6 +294,8 @@ void SessionReply::attached(std::unique_ptr<Attachment> attachment, const Attach
   message.add_sources(sources);
   message.add_missing(missing);
   message.add_missing_count(info.missing_count);
+  message.add_last_samples(info.last_samples);
+  message.add_empty_steps(info.empty_steps);
   if (on_gpu) {
     message.add_gpu(gpu);
     message.add_device_slots(device_slots);

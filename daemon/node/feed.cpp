@@ -364,6 +364,8 @@ control::AttachedInfo Feed::describe_to_client(sampler::Position position) const
   info.global_size = sharding_.global_size();
   info.samples = pipeline_->samples();
   info.steps_per_epoch = sharding_.steps();
+  info.last_samples = sharding_.last_samples();
+  info.empty_steps = sharding_.empty_steps();
   if (pipeline_->spec().order.shuffle == config::Shuffle::kClient) {
     info.push_steps_max = sampler::Pushed::kStepsMax;
     info.push_ids_max = sampler::Pushed::kIdsMax;
@@ -372,7 +374,7 @@ control::AttachedInfo Feed::describe_to_client(sampler::Position position) const
   info.seed = pipeline_->spec().seed;
   info.position = position;
   if (setting_.sharing) info.shared = true, info.leases_max = setting_.sharing->ring.credit;
-  info.fingerprint = pipeline_->fingerprint(sharding_.global_size());
+  info.fingerprint = pipeline_->fingerprint(sharding_);
   if (pipeline_->spec().is_mix())
     for (const auto& source : pipeline_->spec().sources) info.sources.push_back(source.name);
   info.classes = pipeline_->listing().classes();

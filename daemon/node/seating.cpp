@@ -99,7 +99,7 @@ void Seating::seat(const control::Client& client, const control::AttachRequest& 
                    const std::shared_ptr<control::AttachReply>& reply,
                    const std::shared_ptr<pipeline::Pipeline>& pipeline) {
   const sampler::Sharding sharding = sharding_for(*pipeline, request, client);
-  const std::string fingerprint = pipeline->fingerprint(sharding.global_size());
+  const std::string fingerprint = pipeline->fingerprint(sharding);
   if (!request.fingerprint.empty() && request.fingerprint != fingerprint)
     throw SetupError(Trouble::kChanged, "the position belongs to another run: " +
                                             pipeline::Pipeline::differs(fingerprint, request.fingerprint));

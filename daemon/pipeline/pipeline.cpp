@@ -41,7 +41,7 @@ std::unique_ptr<source::Listing> as_pinned(std::unique_ptr<source::Listing> list
 std::string fingerprint_of(const RunParts& parts) {
   return hexadecimal(sampler::kOrderVersion) + "." + hexadecimal(draw_key(parts.code)) + "-" + parts.samples + "-" +
          hexadecimal(draw_key(parts.spec)) + "-" + hexadecimal(parts.global_size) +
-         (parts.weights.empty() ? "" : "-" + parts.weights);
+         (parts.division.empty() ? "" : "." + parts.division) + (parts.weights.empty() ? "" : "-" + parts.weights);
 }
 
 Pipeline::Pipeline(config::PipelineSpec spec, std::unique_ptr<source::Listing> listing, double listing_s,
@@ -79,11 +79,16 @@ source::Remarks Pipeline::remarks() const {
   return all;
 }
 
-std::string Pipeline::fingerprint(uint64_t global_size) const {
+std::string Pipeline::fingerprint(const sampler::Sharding& sharding) const {
+  const std::string division = !sharding.is_evened() ? "" : sharding.is_in_turn() ? "2" : "2b";
+  return fingerprint(sharding.global_size(), division);
+}
+
+std::string Pipeline::fingerprint(uint64_t global_size, const std::string& division) const {
   std::string samples = choice_.fingerprint;
   if (const std::string digits = plan_.side_digits(); !digits.empty()) samples += "_" + digits;
-  return fingerprint_of(
-      {plan_.code(), std::move(samples), config::canonical_json(spec_), global_size, choice_.weights_fingerprint});
+  return fingerprint_of({plan_.code(), std::move(samples), config::canonical_json(spec_), global_size,
+                         choice_.weights_fingerprint, division});
 }
 
 std::string Pipeline::differs(const std::string& mine, const std::string& theirs) {

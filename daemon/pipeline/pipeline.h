@@ -69,10 +69,11 @@ struct RunParts {
   std::string samples;  // as Choice::fingerprint, with '_' and Plan::side_digits() behind it where there are any
   std::string spec;     // as config::canonical_json()
   uint64_t global_size = 0;
-  std::string weights;  // as Choice::weights_fingerprint
+  std::string weights;        // as Choice::weights_fingerprint
+  std::string division = {};  // of last steps that are evened: "2", or "2b" of buckets
 };
-// "<order version>.<code>-<samples>-<spec>-<global size>", in hexadecimal, and "-<weights>" after it where samples are
-// weighted.
+// "<order version>.<code>-<samples>-<spec>-<global size>", in hexadecimal, with ".<division>" after it where there is
+// one, and "-<weights>" where samples are weighted.
 std::string fingerprint_of(const RunParts& parts);
 
 class Pipeline {
@@ -130,7 +131,8 @@ class Pipeline {
 
   // Names everything that decides the bytes at a position, for a position token and for ranks to compare. differs()
   // says in words in which parts two fingerprints differ: "the pipeline's spec differs".
-  std::string fingerprint(uint64_t global_size) const;
+  std::string fingerprint(uint64_t global_size, const std::string& division = {}) const;
+  std::string fingerprint(const sampler::Sharding& sharding) const;
   static std::string differs(const std::string& mine, const std::string& theirs);
 
  private:

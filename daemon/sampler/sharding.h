@@ -3,9 +3,12 @@
 // The positions of an epoch are one stretch, or several: one for each bucket of cost (buckets.h). A stretch is cut into
 // steps of its own size. With G the global batch of a stretch of N positions from F on, its step s takes the positions
 // [F + s*G, F + min((s+1)*G, N)), and each rank a contiguous slice of them. Every rank has the same number of steps;
-// the short last step of a stretch is spread evenly, so some ranks may get one sample fewer, or none. With `pad` such a
-// step is full as well: its positions go on beyond the stretch's end, where its first positions come again (several
-// times where G > N). With `drop` there is no such step.
+// the short last step of a stretch is spread evenly, so some ranks may get one sample fewer. Where its samples are
+// fewer than the ranks, the last two steps of the stretch are evened: they share their samples, half and half, so that
+// no rank gets a batch without samples. That can't be done where the stretch has a single step, or where a rank takes a
+// single sample in a step; then some ranks get none (empty_steps()). With `pad` such a step is full as well: its
+// positions go on beyond the stretch's end, where its first positions come again (several times where G > N). With
+// `drop` there is no such step.
 //
 // The steps of a single stretch come in turn. The steps of buckets come mixed, so that cheap and costly batches follow
 // one another: by a keyed permutation of all steps of the epoch, or with shuffle = "off" in the order of their first
@@ -77,6 +80,12 @@ class Sharding {
   bool is_only_rank() const { return world_size_ == 1; }
   // Whether steps take the positions of an epoch in turn, all full steps equally many.
   bool is_in_turn() const { return !seed_ && !listed_; }
+  // Whether the last two steps of the epoch, or of a bucket, are evened. Then another number of ranks may cut the same
+  // global batches elsewhere.
+  bool is_evened() const;
+  uint64_t empty_steps() const;  // of an epoch: in which some rank gets no sample
+  // Of all ranks in an epoch's last step, without padding. 0: epochs differ in it, or the client ends them.
+  uint64_t last_samples() const;
   // at.step < steps(). O(log stretches).
   Slice slice(Position at) const;
   // Whether an epoch may have this place. The epoch's end is a place too: another name of the next epoch's beginning.
@@ -91,6 +100,10 @@ class Sharding {
     Stretch of;
     uint64_t global_size = 0, batch_size = 0;
     uint64_t steps = 0, steps_before = 0;  // > 0; of the parts before
+    uint64_t moved = 0;                    // samples that the last step takes from the step before it
+    // The step's first position in the stretch. step <= steps; it does not overflow: below the stretch's size, or with
+    // `pad` checked before.
+    uint64_t start(uint64_t step) const { return step * global_size - (step + 1 == steps ? moved : 0); }
   };
 
   Sharding(uint64_t rank, uint64_t world_size, config::LastBatch last);
@@ -98,6 +111,9 @@ class Sharding {
   void mix_steps(const Order& order);
   void sort_steps(const Buckets& buckets);
   Slice slice_of(const Part& part, uint64_t step) const;
+  uint64_t moved_of(const Part& part) const;
+  uint64_t groups_of(uint64_t samples) const { return samples / group_ + (samples % group_ != 0 ? 1 : 0); }
+  uint64_t rest_of(const Part& part) const;  // samples of a short last step; 0: it has none
 
   uint64_t rank_, world_size_, batch_size_ = 0, global_size_ = 0, steps_ = 0;
   uint64_t group_ = 1;  // positions that stay together

@@ -155,6 +155,22 @@ TEST_CASE("a state of another run is refused with what differs, and taken all th
              SPDLD_INVALID, 1);
 }
 
+TEST_CASE("a state before an epoch's last step holds where other ranks divide the last steps otherwise") {
+  const std::string here = "c0ffee-4", evened = "c0ffee-4.2";
+  const std::string last_step = "step\":4,\"samples\":16";
+  for (const bool is_evened_here : {false, true}) {
+    Attached attached(script_of(is_evened_here ? "1-615b-c0ffee-4.2" : kFingerprint));
+    const auto state = [&](const std::string& place) {
+      std::string text = state_with("step\":2,\"samples\":8", place);
+      return is_evened_here ? text : text.replace(text.find(here), here.size(), evened);
+    };
+    REQUIRE(spdld_load_state(attached.loader.get(), state("step\":2,\"samples\":8").c_str(), 0) == SPDLD_OK);
+    CHECK(number_of(next(attached.loader)) == 7);
+    const std::string sentence = load_error(attached.loader, state(last_step), SPDLD_CHANGED);
+    CHECK(sentence.find("the division of an epoch's last steps among the ranks differs") != std::string::npos);
+  }
+}
+
 TEST_CASE("a state is read as JSON is written, in any order") {
   Attached attached(script_of());
   const std::string escaped = state_with("\"p\"", R"("p \"q\" \\ \/ \b\f\n\r\t \u00e4 \u20AC \ud83d\ude00 ä")");

@@ -4,6 +4,7 @@
 
 namespace spdld::fingerprint_test {
 
+using spdld::proto::differ_in_last_step_alone;
 using spdld::proto::fingerprint_difference;
 
 namespace {
@@ -50,6 +51,26 @@ TEST_CASE("the code that makes the samples stands behind the order, and a text o
   const std::string unknown = "the code that makes the samples (which one of the two does not tell) differs";
   CHECK(clause("1.c-a-b-4", "1-a-b-4") == unknown);
   CHECK(clause("1-a-b-4-e", "1.c-a-b-4-e") == unknown);
+}
+
+TEST_CASE("the division of an epoch's last steps stands behind the batch size") {
+  const std::string division = "the division of an epoch's last steps among the ranks";
+  CHECK(clause("1.c-a-b-4", "1.c-a-b-4.2") == division + " differs");
+  CHECK(clause("1.c-a-b-4.2-w", "1.c-a-b-8-v") ==
+        "the global batch size, " + division + " and the weighting of the samples differ");
+  CHECK(clause("1.c-a-b-4.2", "1.c-a-b-4.2") == "nothing differs");
+}
+
+TEST_CASE("runs that differ in their last step alone are told from runs that differ in more") {
+  CHECK(differ_in_last_step_alone("1.c-a-b-4", "1.c-a-b-4.2"));
+  CHECK(differ_in_last_step_alone("1.c-a-b-4.2-w", "1.c-a-b-4-w"));
+  CHECK_FALSE(differ_in_last_step_alone("1.c-a-b-4.2", "1.c-a-b-4.2"));
+  CHECK_FALSE(differ_in_last_step_alone("1.c-a-b-4", "1.c-a-b-4.2b"));  // of buckets, whose last steps come anywhere
+  CHECK_FALSE(differ_in_last_step_alone("1.c-a-b-4", "1.c-a-b-4.3"));   // of another version
+  CHECK_FALSE(differ_in_last_step_alone("1.c-a-b-4", "1.c-a-b-8.2"));
+  CHECK_FALSE(differ_in_last_step_alone("1.c-a-b-4", "1.c-a-z-4.2"));
+  CHECK_FALSE(differ_in_last_step_alone("1.c-a-b-4", "1.c-a-b-4.2-w"));
+  CHECK_FALSE(differ_in_last_step_alone("1-a-b", "1-a-b.2"));
 }
 
 TEST_CASE("what has not the form of a fingerprint is none") {

@@ -15,6 +15,40 @@ def data_warnings(caught):
     return [warning for warning in caught if warning.category is spdld.DataWarning]
 
 
+class LastStep(DaemonCase):
+    """Ranks share the last step of an epoch evenly, and are told where that cannot be done."""
+
+    def epoch(self, world_size, **changes):
+        loaders = [self.attach(self.spec(**changes), rank=rank, world_size=world_size) for rank in range(world_size)]
+        return loaders, [[batch["sample_id"].tolist() for batch in loader] for loader in loaders]
+
+    def test_a_step_of_fewer_samples_than_ranks_shares_with_the_step_before(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", spdld.DataWarning)
+            loaders, ids = self.epoch(4, batch={"size": 2}, order={"first": 17})
+        self.assertEqual([[len(step) for step in rank] for rank in ids], [[2, 2, 1], [2, 1, 1], [2, 1, 1], [2, 1, 1]])
+        self.assertEqual(sorted(sum((step for rank in ids for step in rank), [])), list(range(17)))
+        self.assertEqual([(loader.info.last_samples, loader.info.empty_steps) for loader in loaders], 4 * [(4, 0)])
+
+    def test_a_state_tells_how_many_samples_came_before_an_evened_step(self):
+        loader = self.attach(self.spec(batch={"global_size": 8}, order={"first": 17, "epochs": 2}), rank=0, world_size=4)
+        states = [loader.state_dict() for _ in iter(loader.next, None)]
+        self.assertEqual([state["samples"] for state in states[:3]], [8, 13, 0])
+        again = self.attach(self.spec(batch={"global_size": 8}, order={"first": 17, "epochs": 2}), state=states[0],
+                            group="other ranks")
+        self.assertEqual(len(again.next()["sample_id"]), 8)
+        with self.assertRaisesRegex(spdld.ChangedError, "the division of an epoch's last steps among the ranks differs"):
+            again.load_state_dict(states[1])
+
+    def test_attach_warns_where_ranks_get_no_samples(self):
+        expected = (r"pipeline small: in 1 of the 2 steps of an epoch there are fewer samples than the 3 ranks, .*"
+                    r"last = \"pad\" or last = \"drop\"")
+        with self.assertWarnsRegex(spdld.DataWarning, expected):
+            loaders, ids = self.epoch(3, batch={"size": 1}, order={"first": 4})
+        self.assertEqual([[len(step) for step in rank] for rank in ids], [[1, 1], [1, 0], [1, 0]])
+        self.assertEqual([loader.info.empty_steps for loader in loaders], 3 * [1])
+
+
 class BadSamples(DaemonCase):
     """Of the first class's pictures one is a text, and one is Photoshop's."""
 

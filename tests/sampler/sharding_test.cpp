@@ -27,11 +27,13 @@ void check_epoch(uint64_t samples, const BatchSpec& batch, uint64_t world_size) 
   for (uint64_t rank = 0; rank < world_size; ++rank) ranks.emplace_back(samples, batch, rank, world_size);
   const uint64_t steps = ranks[0].steps(), global_size = ranks[0].global_size();
   std::vector<uint64_t> got(world_size);
-  uint64_t next = 0, padded = 0, wrong = 0;
+  uint64_t next = 0, padded = 0, wrong = 0, empty = 0;
   // Millions of times: an assertion each would take most of the time.
   const auto expect = [&wrong](bool holds) { wrong += holds ? 0 : 1; };
   for (uint64_t step = 0; step < steps; ++step) {
-    expect(next == step * global_size);
+    const bool is_last = step + 1 == steps, is_evened = ranks[0].is_evened() && step + 2 >= steps;
+    expect(next == step * global_size || (is_evened && is_last && next < step * global_size));
+    if (is_last) expect(ranks[0].last_samples() == std::min(global_size, samples - next));
     uint64_t fewest = ~uint64_t{0}, most = 0;
     for (uint64_t rank = 0; rank < world_size; ++rank) {
       expect(ranks[rank].steps() == steps);
@@ -46,8 +48,18 @@ void check_epoch(uint64_t samples, const BatchSpec& batch, uint64_t world_size) 
       most = std::max(most, slice.count);
     }
     expect(most - fewest <= 1);
-    if (step + 1 < steps || batch.last == LastBatch::kPad) expect(fewest == ranks[0].batch_size());
+    if (is_evened) expect(fewest > 0 && batch.last == LastBatch::kShort && samples % global_size < world_size);
+    if ((!is_last && !is_evened) || batch.last == LastBatch::kPad) expect(fewest == ranks[0].batch_size());
+    empty += fewest == 0 ? 1 : 0;
+    for (uint64_t rank = 0; rank < world_size; ++rank) {
+      uint64_t left = ranks[rank].slice({0, step}).count;
+      for (uint64_t later = step + 1; is_evened && later < steps; ++later) left += ranks[rank].slice({0, later}).count;
+      if (is_evened || is_last) expect(ranks[rank].samples_from({0, step}) == left);
+    }
   }
+  // Empty batches come only where there is nothing to share: a single step, or batches of one sample.
+  expect(empty == ranks[0].empty_steps());
+  if (steps > 1 && ranks[0].batch_size() > 1) expect(empty == 0);
   const uint64_t whole = samples / global_size * global_size;
   const uint64_t end = batch.last == LastBatch::kDrop  ? whole
                        : batch.last == LastBatch::kPad ? whole + (whole < samples ? global_size : 0)
@@ -116,6 +128,8 @@ TEST_CASE("no rank cuts a group, and a short last step is spread by groups") {
         fewest = std::min(fewest, slice.count), most = std::max(most, slice.count);
       }
       REQUIRE(most - fewest < 2 * group);
+      const Sharding first(samples, batch, 0, world_size);
+      if (first.steps() > 1 && first.batch_size() > group) REQUIRE(fewest > 0);
     }
     REQUIRE(next >= samples);
   }
@@ -141,13 +155,48 @@ TEST_CASE("the same global batches come with another world size") {
   }
 }
 
-TEST_CASE("a short last step of fewer samples than ranks leaves some with none") {
-  const auto batch = global(8, LastBatch::kShort);
-  CHECK(Sharding(10, batch, 0, 4).slice({0, 1}) == Slice{8, 1, 0, {0, 10}});
-  CHECK(Sharding(10, batch, 1, 4).slice({0, 1}) == Slice{9, 1, 0, {0, 10}});
-  CHECK(Sharding(10, batch, 2, 4).slice({0, 1}) == Slice{10, 0, 0, {0, 10}});
-  CHECK(Sharding(10, batch, 3, 4).slice({0, 1}) == Slice{10, 0, 0, {0, 10}});
-  CHECK(Sharding(10, batch, 3, 4).epoch_samples() == 2);
+TEST_CASE("a short last step of fewer samples than ranks shares the samples of the step before it") {
+  const Sharding first(641, per_rank(32, LastBatch::kShort), 0, 2), second(641, per_rank(32, LastBatch::kShort), 1, 2);
+  REQUIRE(first.steps() == 11);
+  CHECK(first.is_evened());
+  CHECK(first.empty_steps() == 0);
+  CHECK(first.last_samples() == 32);
+  CHECK(second.slice({0, 8}) == Slice{544, 32, 0, {0, 641}});
+  CHECK(first.slice({0, 9}) == Slice{576, 17, 0, {0, 641}});
+  CHECK(second.slice({0, 9}) == Slice{593, 16, 0, {0, 641}});
+  CHECK(first.slice({0, 10}) == Slice{609, 16, 0, {0, 641}});
+  CHECK(second.slice({0, 10}) == Slice{625, 16, 0, {0, 641}});
+  CHECK(first.epoch_samples() == 321);
+  CHECK(second.epoch_samples() == 320);
+}
+
+TEST_CASE("steps that need not be evened stay as they were") {
+  for (const uint64_t samples : {640u, 642u, 643u, 703u})
+    CHECK_FALSE(Sharding(samples, per_rank(32, LastBatch::kShort), 1, 2).is_evened());
+  for (const auto last : {LastBatch::kDrop, LastBatch::kPad})
+    CHECK_FALSE(Sharding(641, per_rank(32, last), 1, 2).is_evened());
+  CHECK_FALSE(Sharding(641, per_rank(64, LastBatch::kShort), 0, 1).is_evened());  // one rank
+}
+
+TEST_CASE("evened steps have the same samples for every number of ranks that needs them") {
+  for (const uint64_t world_size : {2u, 4u, 8u, 16u, 32u}) {
+    INFO(world_size);
+    const Sharding rank(641, global(64, LastBatch::kShort), 0, world_size);
+    CHECK(rank.slice({0, 9}).first == 576);
+    CHECK(rank.slice({0, 10}).first == 609);
+    CHECK(rank.empty_steps() == 0);
+  }
+  CHECK(Sharding(641, global(64, LastBatch::kShort), 0, 64).empty_steps() == 1);  // batches of one sample
+}
+
+TEST_CASE("fewer samples than ranks leave some with none where there is nothing to share") {
+  const auto batch = per_rank(8, LastBatch::kShort);
+  CHECK(Sharding(2, batch, 1, 4).slice({0, 0}) == Slice{1, 1, 0, {0, 2}});
+  CHECK(Sharding(2, batch, 3, 4).slice({0, 0}) == Slice{2, 0, 0, {0, 2}});
+  CHECK(Sharding(2, batch, 3, 4).epoch_samples() == 0);
+  CHECK(Sharding(2, batch, 3, 4).empty_steps() == 1);
+  CHECK_FALSE(Sharding(2, batch, 3, 4).is_evened());
+  CHECK(Sharding(2, batch, 3, 4).without_steps().empty_steps() == 0);
 }
 
 TEST_CASE("a padded last step is full for every rank, and goes round as often as it must") {

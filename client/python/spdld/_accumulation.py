@@ -56,6 +56,8 @@ def _remainder(info: "spdld.Info") -> int:
     padding lies behind them."""
     if info.pushed:
         return -1
+    if info.last_samples:
+        return info.last_samples % info.global_size
     missing = info.steps_per_epoch * info.global_size - info.samples
     return info.global_size - missing if missing > 0 else 0
 

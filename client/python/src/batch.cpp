@@ -229,7 +229,7 @@ void bind_batch(nb::module_& module) {
       .def_prop_ro(
           "valid", [](const Batch& self) { return self.info().valid; },
           "The number of samples in the batch, which is the first size of every array. In a short last step it is "
-          "less than the batch size, and a rank may have no samples.")
+          "less than the batch size, and a rank may have none where there are fewer samples than ranks.")
       .def_prop_ro(
           "first", [](const Batch& self) { return self.info().first; },
           "The position of the batch's first sample within the epoch.")

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "client/python/src/loader.h"
+
 namespace nb = nanobind;
 
 namespace spdld::python {
@@ -31,6 +33,16 @@ std::vector<std::string> missing_news(const spdld_loader* loader, const std::str
     text +=
         " There are " + std::to_string(stats.counts.missing_count) + " such faults: see loader.stats()[\"missing\"].";
   return {text};
+}
+
+std::vector<std::string> empty_news(const Info& info) {
+  if (info.empty_steps == 0) return {};
+  const bool is_one = info.empty_steps == 1;
+  return {"pipeline " + info.pipeline + ": in " + std::to_string(info.empty_steps) + " of the " +
+          std::to_string(info.steps_per_epoch) + " steps of an epoch there are fewer samples than the " +
+          std::to_string(info.world_size) + " ranks, so that some ranks get " + (is_one ? "a batch" : "batches") +
+          " without samples, whose mean loss is not a number. Write last = \"pad\" or "
+          "last = \"drop\" under [batch], or take larger batches."};
 }
 
 std::vector<std::string> BadNews::of(const spdld_loader* loader, const spdld_batch_info& batch,

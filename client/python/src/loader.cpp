@@ -146,7 +146,9 @@ Info read_info(const spdld_loader* loader) {
           info.classes,
           std::make_shared<const std::vector<std::string>>(std::move(classes)),
           info.replay,
-          info.socket};
+          info.socket,
+          info.last_samples,
+          info.empty_steps};
 }
 
 std::vector<uint64_t> numbers_of(const nb::object& ids) {
@@ -185,6 +187,7 @@ Loader::Loader(const spdld::AttachOptions& options, std::optional<double> timeou
   const spdld_result result = spdld_tell(loader_.get(), &position_.first, &position_.second);
   if (result != SPDLD_OK) raise_last(result);
   tell(missing_news(loader_.get(), info_->pipeline));
+  tell(empty_news(*info_));
 }
 
 Loader::~Loader() {

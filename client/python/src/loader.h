@@ -39,6 +39,7 @@ struct Info {
   std::shared_ptr<const std::vector<std::string>> classes = {};  // names, by number; none where they were not sent
   uint32_t replay = 0;
   std::string socket = {};
+  uint64_t last_samples = 0, empty_steps = 0;
 };
 
 struct Detach {

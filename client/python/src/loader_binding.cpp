@@ -93,6 +93,12 @@ void bind_info(nb::module_& module) {
       .def_ro("replay", &Info::replay,
               "The number of batches that are handed out again and again. 0 means that the loader does not replay.")
       .def_ro("socket", &Info::socket, "The path of the daemon's socket, for spdld.query.")
+      .def_ro("last_samples", &Info::last_samples,
+              "The number of samples that all ranks together have in an epoch's last step, without padding. 0 means "
+              "that the number is not known, or differs from epoch to epoch.")
+      .def_ro("empty_steps", &Info::empty_steps,
+              "The number of an epoch's steps that have fewer samples than there are ranks, so that some ranks get a "
+              "batch without samples.")
       .def("__repr__",
            [](const Info& self) {
              return "<spdld.Info " + self.pipeline + ": " + std::to_string(self.samples) + " samples, batch " +
