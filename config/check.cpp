@@ -96,6 +96,7 @@ Value stand_in(const Parameter& parameter) {
     case Type::kNames:
     case Type::kPath:
     case Type::kOperations:
+    case Type::kTable:
       return std::string();
   }
   return false;
@@ -183,6 +184,7 @@ std::optional<Value> convert(const Parameter& parameter, const Node& node) {
     }
     case Type::kTexts:
     case Type::kOperations:
+    case Type::kTable:
       break;
   }
   throw std::logic_error("a list of " + std::string(type_name(parameter.type)) + " is no Value");

@@ -205,10 +205,13 @@ struct DaemonSection {
 };
 std::span<const DaemonSection> daemon_sections();
 
-// The keys include, exclude and first, of [order] or of a table of [[sources]].
+// The keys include, exclude, part and first, of [order] or of a table of [[sources]].
 const std::vector<Parameter>& selection_keys();
 // Paths of lists are taken from `folder`.
 Selection check_selection(const TableReader& reader, const std::filesystem::path& folder);
+// The keys of `part` in such a table, and the part that the table has.
+const std::vector<Parameter>& part_keys();
+PartSpec check_part(const TableReader& reader, const std::filesystem::path& folder);
 
 // Checks [order] and [batch]. Relative paths of lists are taken from `folder`.
 OrderSpec check_order(const Node& node, const std::filesystem::path& folder, Complaints& complaints);

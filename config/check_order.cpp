@@ -175,17 +175,23 @@ const std::vector<Parameter>& selection_keys() {
        .fallback = Value(std::string())},
       {.name = "first",
        .type = Type::kInteger,
-       .help = "only so many samples, the first ones of the listing",
+       .help = "only so many samples: the first ones in the listing's order, by class and name, so that they are no "
+               "random choice",
        .fallback = Value(int64_t{0}),
        .min = 1,
        .max = 1e15},
+      {.name = "part",
+       .type = Type::kTable,
+       .help = "only a part of the samples, drawn by their names: { of = 5, index = 0 } or { fraction = 0.9 }; with "
+               "rest = true all others",
+       .fallback = Value(std::string())},
   };
   return keys;
 }
 
 Selection check_selection(const TableReader& reader, const std::filesystem::path& folder) {
   return {samples_of(reader, "include", folder), samples_of(reader, "exclude", folder),
-          static_cast<uint64_t>(reader.integer("first"))};
+          static_cast<uint64_t>(reader.integer("first")), check_part(reader, folder)};
 }
 
 OrderSpec check_order(const Node& node, const std::filesystem::path& folder, Complaints& complaints) {
@@ -202,7 +208,7 @@ OrderSpec check_order(const Node& node, const std::filesystem::path& folder, Com
   order.epochs = static_cast<uint64_t>(reader.integer("epochs"));
   if (order.shuffle == Shuffle::kClient) {
     if (reader.find("epochs") == nullptr) order.epochs = 0;  // its trainer counts them
-    for (const std::string_view key : {"include", "exclude", "first", "repeats", "epoch_samples"}) {
+    for (const std::string_view key : {"include", "exclude", "part", "first", "repeats", "epoch_samples"}) {
       if (reader.find(key) == nullptr) continue;
       reader.complain(key, "may not stand beside shuffle = \"client\": the trainer says which samples come");
     }
@@ -220,7 +226,7 @@ void check_order_of(bool several, const Node& node, Complaints& complaints) {
     if (const Node* found = node.find(key)) complaints.add(found->line, "order." + std::string(key), std::string(why));
   };
   if (!several) return refuse("mix", "may only stand beside [[sources]], for two or more sources");
-  for (const std::string_view key : {"include", "exclude", "first"})
+  for (const std::string_view key : {"include", "exclude", "part", "first"})
     refuse(key, "must not stand beside [[sources]]: write it in the table of the source that it is meant for");
   for (const std::string_view key : {"weights", "weights_column", "weights_default", "replacement"})
     refuse(

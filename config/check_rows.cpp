@@ -184,12 +184,13 @@ void check_packed(const PipelineSpec& spec, int line, Complaints& complaints) {
           "must be " + in_quotes(spec.rows.from) + " or a field of the row: a packed row is made of several records");
   }
   bool chooses = !spec.order.include.empty() || !spec.order.exclude.empty() || !spec.order.weights.empty();
+  chooses |= spec.order.part.is_on();
   for (const SourceSpec& source : spec.sources)
-    chooses |= !source.include.empty() || !source.exclude.empty() || has_condition(source);
+    chooses |= !source.include.empty() || !source.exclude.empty() || source.part.is_on() || has_condition(source);
   if (chooses)
-    complaints.add(
-        line, "rows.kind",
-        "can't be \"packed\" beside include, exclude, weights or where: a packed row is made of several records");
+    complaints.add(line, "rows.kind",
+                   "can't be \"packed\" beside include, exclude, part, weights or where: a packed row is made of "
+                   "several records");
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ std::vector<KeyPlace> of_pipeline() {
     add(places, KeyPlace::Kind::kTable, "in [source] with type = " + in_quotes(type.name), type.parameters);
   }
   add(places, KeyPlace::Kind::kTable, "in [order]", order_keys());
+  add(places, KeyPlace::Kind::kTable, "in part of [order]", part_keys());
   add(places, KeyPlace::Kind::kTable, "in [rows]", rows_keys());
   add(places, KeyPlace::Kind::kTable, "in [[output]]", output_keys());
   places.back().keys.emplace_back("ops");

@@ -75,6 +75,8 @@ std::string_view type_name(Type type) {
       return "path";
     case Type::kOperations:
       return "operations";
+    case Type::kTable:
+      return "table";
   }
   return "";
 }
@@ -106,6 +108,8 @@ std::string allowed(const Parameter& parameter) {
       return "the path of a file or of a folder";
     case Type::kOperations:
       return "a list of " + counts_text(parameter) + " operations";
+    case Type::kTable:
+      return "a table";
     case Type::kNumbers:
       break;
   }

@@ -16,7 +16,7 @@ namespace spdld::config {
 // names. kSize: an integer of bytes, or a text such as "8 GiB". It arrives as int64_t. Operations alone have a kPath,
 // which is a path or a file:// uri, from the folder of the pipeline's file on. It arrives as a plain absolute path. Two
 // are no Values: kTexts (a list of texts), which neither sources nor operations have, and kOperations (a list of
-// operations), which arrives as OperationSpec::ops.
+// operations), which arrives as OperationSpec::ops. Nor is a kTable, which has keys of its own.
 enum class ParameterType : uint8_t {
   kFlag,
   kInteger,
@@ -28,10 +28,13 @@ enum class ParameterType : uint8_t {
   kTexts,
   kNames,
   kPath,
-  kOperations
+  kOperations,
+  kTable
 };
 std::string_view type_name(ParameterType type);  // "flag", "integer"
-inline bool is_value(ParameterType type) { return type != ParameterType::kTexts && type != ParameterType::kOperations; }
+inline bool is_value(ParameterType type) {
+  return type != ParameterType::kTexts && type != ParameterType::kOperations && type != ParameterType::kTable;
+}
 // Whether a value of an operation decides which bytes come out. Of a path, the content of its files decides, and a size
 // bounds memory.
 inline bool decides(ParameterType type) { return type != ParameterType::kPath && type != ParameterType::kSize; }

@@ -96,10 +96,22 @@ std::string_view last_batch_name(LastBatch last) {
   return "";
 }
 
+Json part_json(const PartSpec& part) {
+  Json object = Json::object();
+  if (part.of != 0) object["of"] = part.of, object["index"] = part.index;
+  if (part.fraction != 0) object["fraction"] = part.fraction;
+  if (part.rest) object["rest"] = true;
+  if (part.seed != 0) object["seed"] = part.seed;
+  if (!part.groups.empty()) object["groups"] = part.groups;
+  if (part.by_class) object["stratify"] = "class";
+  return object;
+}
+
 void add_selection(const Selection& taken, Json& object) {
   if (!taken.include.empty()) object["include"] = taken.include;
   if (!taken.exclude.empty()) object["exclude"] = taken.exclude;
   if (taken.first != 0) object["first"] = taken.first;
+  if (taken.part.is_on()) object["part"] = part_json(taken.part);
 }
 
 // Of a source: what the listing's fingerprint, or the samples that are taken, say already.

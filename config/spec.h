@@ -90,11 +90,29 @@ struct OutputSpec {
   std::string view = {};  // [A-Za-z0-9_.-]+, of outputs that share one geometry (config/views.h); empty: none
 };
 
+// The text of PartSpec::groups that is no file: samples of a folder, an archive or a table's file stay together.
+inline constexpr std::string_view kGroupsByFolder = "folder";
+
+// A part of a source's samples, drawn by their names; daemon/sampler/part.h says it exactly.
+struct PartSpec {
+  uint64_t of = 0;                   // so many parts of one size; 0: `fraction` says it, or there is no part
+  std::vector<uint64_t> index = {};  // the numbers of the parts that are taken, in rising order, each once
+  double fraction = 0;               // of all samples; above 0 and below 1, or 0 beside `of`
+  bool rest = false;                 // all samples but these
+  uint64_t seed = 0;
+  std::string groups = {};  // whose samples stay together: absolute path of a file, or kGroupsByFolder; empty: none
+  bool by_class = false;    // each class is divided alike
+
+  bool is_on() const { return of != 0 || fraction != 0; }
+  bool has_groups_file() const { return !groups.empty() && groups != kGroupsByFolder; }
+};
+
 // Which samples of a listing are taken.
 struct Selection {
   // Absolute paths of lists of samples' names or ids; or an end of a line, and then the list itself; empty: none.
   std::string include, exclude;
-  uint64_t first = 0;  // take so many of the samples that the lists leave; 0: all
+  uint64_t first = 0;  // take so many of the samples that the lists and the part leave; 0: all
+  PartSpec part = {};
 };
 // Whether an entry of a Selection is a list's path.
 inline bool is_list_path(std::string_view entry) { return !entry.empty() && entry.front() != '\n'; }
@@ -307,7 +325,8 @@ struct PipelineSpec {
 bool tiles_are_upright(const PipelineSpec& spec);
 
 // A canonical JSON text of the settings that decide which bytes come at a position. Settings that a fingerprint covers
-// in parts of its own are left out: the samples that there are and are taken (`uri`, `include`, `exclude`, `first`),
+// in parts of its own are left out: the samples that there are and are taken (`uri`, `include`, `exclude`, `part`,
+// `first`),
 // their weights, and the global batch (`size`, `global_size`). `epochs` is left out as well: a longer run begins as the
 // shorter one does. A TOML file and a dict with the same settings give the same text; keys are sorted, defaults written
 // out.

@@ -1,4 +1,6 @@
 // check and ops: what needs no daemon.
+#include <array>
+#include <cstdio>
 #include <fstream>
 #include <memory>
 
@@ -33,6 +35,16 @@ std::string output_summary(const config::PipelineSpec& spec, const config::Outpu
   return output.name + " (" + std::string(config::dtype_name(end.dtype)) + way + ")";
 }
 
+std::string part_summary(const config::PartSpec& part) {
+  std::array<char, 32> fraction{};
+  std::snprintf(fraction.data(), fraction.size(), "%.10g", part.fraction);
+  std::string text = part.rest ? "all but " : "";
+  if (part.of == 0) return text + "a part of " + fraction.data() + " of the samples, ";
+  text += part.index.size() == 1 ? "part " : "parts ";
+  for (size_t i = 0; i < part.index.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(part.index[i]);
+  return text + " of " + std::to_string(part.of) + ", ";
+}
+
 std::string order_summary(const config::OrderSpec& order) {
   std::string text = "; ";
   if (order.first > 0) text += "the first " + counted(order.first, "sample");
@@ -40,6 +52,7 @@ std::string order_summary(const config::OrderSpec& order) {
   if (!order.exclude.empty())
     text += (text.size() > 2 ? " except" : "all except") + std::string(" the samples in ") + order.exclude;
   if (text.size() > 2) text += ", ";
+  if (order.part.is_on()) text += part_summary(order.part);
   switch (order.shuffle) {
     case config::Shuffle::kGlobal:
       return text + "shuffled, ";

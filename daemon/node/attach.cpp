@@ -58,6 +58,9 @@ std::vector<std::string> lists_of(const config::PipelineSpec& spec) {
   std::vector<std::string> lists = {spec.order.include, spec.order.exclude};
   if (spec.order.has_weights_file()) lists.push_back(spec.order.weights);
   for (const auto& source : spec.sources) lists.insert(lists.end(), {source.include, source.exclude});
+  if (spec.order.part.has_groups_file()) lists.push_back(spec.order.part.groups);
+  for (const auto& source : spec.sources)
+    if (source.part.has_groups_file()) lists.push_back(source.part.groups);
   std::erase_if(lists, [](const std::string& list) { return !config::is_list_path(list); });
   return lists;
 }

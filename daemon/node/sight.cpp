@@ -16,6 +16,7 @@ void hide(std::string& path) {
 void hide(config::Selection& selection) {
   hide(selection.include);
   hide(selection.exclude);
+  if (selection.part.has_groups_file()) hide(selection.part.groups);
 }
 
 }  // namespace
@@ -55,8 +56,10 @@ std::string Sight::sentence(const Pipelines::Entry& entry, const std::string& te
 control::HiddenPaths hidden_paths(const config::PipelineSpec& spec) {
   std::vector<std::string> paths = {spec.order.include, spec.order.exclude};
   if (spec.order.has_weights_file()) paths.push_back(spec.order.weights);
+  if (spec.order.part.has_groups_file()) paths.push_back(spec.order.part.groups);
   for (const auto& source : spec.sources) {
     paths.insert(paths.end(), {source.include, source.exclude});
+    if (source.part.has_groups_file()) paths.push_back(source.part.groups);
     paths.insert(paths.end(), source.uris.begin(), source.uris.end());
     for (std::string place : config::places_of(source)) paths.push_back(std::move(place));
   }

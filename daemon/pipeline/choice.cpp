@@ -13,6 +13,7 @@
 #include "daemon/pipeline/by_shape.h"
 #include "daemon/pipeline/costs.h"
 #include "daemon/pipeline/lacking.h"
+#include "daemon/pipeline/part_choice.h"
 #include "daemon/source/fingerprint.h"
 #include "daemon/source/list_file.h"
 #include "daemon/source/parts.h"
@@ -64,12 +65,21 @@ Subset choose_of(const std::string& key, const config::Selection& wanted, const 
   if (!wanted.include.empty()) include = read_ids(wanted.include, include_key, listing, lists, stop);
   if (!wanted.exclude.empty()) exclude = read_ids(wanted.exclude, exclude_key, listing, lists, stop);
   add_untaken(listing, exclude, stop);
+  if (wanted.part.is_on()) {
+    const Subset::Ids outside = outside_of(wanted.part, key + ".part", listing, lists, stop);
+    exclude.insert(exclude.end(), outside.begin(), outside.end());
+  }
   Subset subset(listing.size(), include, exclude, wanted.first);
   if (include && include->empty())
     throw SetupError(Trouble::kUsage,
                      named(include_key, wanted.include) + " is empty: it must name at least one sample.");
   if (subset.size() == 0 && listing.untaken_count() > 0)
     throw SetupError(Trouble::kUsage, key + ": the source's where takes none of the samples that are chosen here.");
+  if (subset.size() == 0 && wanted.part.is_on())
+    throw SetupError(Trouble::kUsage,
+                     key +
+                         ".part leaves none of the samples: they are drawn one by one, or group by group, so that a "
+                         "part of few of them may be empty; take a larger part, or another seed.");
   if (subset.size() == 0)
     throw SetupError(Trouble::kUsage, named(exclude_key, wanted.exclude) +
                                           (include ? " leaves none of the samples that " + include_key + " names"

@@ -1,5 +1,5 @@
-// The samples of a listing that are taken, how often, and their order. The settings are include, exclude and first of
-// [order] or of each of [[sources]], and weights. Values; constant after construction, any thread.
+// The samples of a listing that are taken, how often, and their order. The settings are include, exclude, part and
+// first of [order] or of each of [[sources]], and weights. Values; constant after construction, any thread.
 #pragma once
 
 #include <filesystem>

@@ -29,6 +29,7 @@ bool fits(const Parameter& parameter) {
       return std::holds_alternative<std::string>(*parameter.fallback);
     case ParameterType::kTexts:
     case ParameterType::kOperations:
+    case ParameterType::kTable:
       return false;
   }
   return false;

@@ -63,6 +63,56 @@ TEST_CASE("a list of samples may stand in the pipeline itself", "[config]") {
   CHECK(canonical_of("include = [1]") == canonical_of(""));
 }
 
+TEST_CASE("a part is one of several, or a fraction, or the rest of it", "[config]") {
+  CHECK_FALSE(order_of("").part.is_on());
+  const PartSpec fold = order_of("part = { of = 5, index = 0 }").part;
+  CHECK(fold.is_on());
+  CHECK(fold.of == 5);
+  CHECK(fold.index == std::vector<uint64_t>{0});
+  CHECK_FALSE(fold.rest);
+  CHECK(order_of("part = { of = 10, index = [7, 0, 3] }").part.index == std::vector<uint64_t>{0, 3, 7});
+  const PartSpec rest = order_of("part = { fraction = 0.9, rest = true, seed = 7 }").part;
+  CHECK(rest.fraction == 0.9);
+  CHECK(rest.rest);
+  CHECK(rest.seed == 7);
+  CHECK(order_of("part = { fraction = 0.3, groups = \"folder\" }").part.groups == "folder");
+  CHECK(order_of("part = { fraction = 0.3, groups = \"lists/g.csv\" }").part.groups == "/files/lists/g.csv");
+  CHECK(order_of("part = { fraction = 0.3, stratify = \"class\" }").part.by_class);
+  CHECK(order_of("[order.part]\nof = 2\nindex = 1").part.index == std::vector<uint64_t>{1});
+  // The samples that are taken belong to a run's listing, and not to its spec.
+  CHECK(canonical_of("part = { of = 5, index = 0 }") == canonical_of(""));
+}
+
+TEST_CASE("a part that says nothing, or too much, is refused", "[config]") {
+  const auto refusal = [](const std::string& part) { return load_with_order("part = " + part).sentences(); };
+  const auto says = [&](const std::string& part, const std::string& words) {
+    CHECK_THAT(refusal(part), Catch::Contains(words));
+  };
+  says("0.9", "order.part: must be a table");
+  says("{}", "order.part: needs either of and index, or fraction");
+  says("{ of = 5, index = 0, fraction = 0.5 }", "needs either of and index, or fraction");
+  says("{ of = 5 }", "order.part.of: needs index: which of the 5 parts is taken");
+  says("{ of = 5, index = 5 }", "order.part.index: must be at most 4");
+  says("{ of = 5, index = [1, 1] }", "names a part twice");
+  says("{ of = 5, index = [] }", "order.part.index");
+  says("{ of = 5, index = -1 }", "order.part.index");
+  says("{ of = 5, index = 0.5 }", "order.part.index");
+  says("{ of = 1, index = 0 }", "order.part.of: must be an integer from 2 to 1000");
+  says("{ fraction = 1 }", "order.part.fraction: must be below 1");
+  says("{ fraction = 0 }", "order.part.fraction: must be a number above 0");
+  says("{ fraction = 1.5 }", "order.part.fraction");
+  says("{ fraction = 0.5, index = 0 }", "may only stand beside of");
+  says("{ fraction = 0.5, seed = -1 }", "order.part.seed");
+  says("{ fraction = 0.5, stratify = \"size\" }", "order.part.stratify: must be \"class\"");
+  says("{ fraction = 0.5, stratify = \"class\", groups = \"folder\" }", "may not stand beside groups");
+  says("{ fraction = 0.5, groups = \"s3://x/y\" }", "order.part.groups");
+  says("{ fractoin = 0.5 }", "did you mean \"fraction\"?");
+  CHECK_THAT(load_with_order("fraction = 0.5").sentences(),
+             Catch::Contains("does not belong here, but in part of [order]"));
+  CHECK_THAT(load_with_order("shuffle = \"client\"\npart = { fraction = 0.5 }").sentences(),
+             Catch::Contains("order.part: may not stand beside shuffle = \"client\""));
+}
+
 TEST_CASE("lists of samples are taken from the pipeline's folder", "[config]") {
   const auto order = order_of("include = \"lists/some.txt\"\nexclude = \"file:///bad%20ones.txt\"\nfirst = 12");
   CHECK(order.include == "/files/lists/some.txt");

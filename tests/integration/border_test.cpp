@@ -186,9 +186,11 @@ TEST_CASE("the lines of a list do not come back to a user who may not read it") 
   const Node node("[[data.roots]]\npath = \"/tmp\"\nusers = [\"12345\"]\n");
   std::ofstream(node.path("list")) << "root:hunter2:0\n";
   chmod(node.path("list").c_str(), 0600);
-  for (const char* key : {"include", "exclude", "weights"}) {
+  const std::string list = "\"" + node.path("list") + "\"";
+  for (const std::string& line : {"include = " + list, "exclude = " + list, "weights = " + list,
+                                  "part = { fraction = 0.5, groups = " + list + " }"}) {
     PhotoSpec spec;
-    spec.extra_order = key + (" = \"" + node.path("list") + "\"");
+    spec.extra_order = line;
     const Job job{.socket = node.socket(), .spec = spec.toml(node.path("photos"))};
     CHECK_THAT(as_user(kStranger, [&] { return failure_of(job); }),
                Contains("list, line 1: ") && !Contains("hunter2") && !Contains("root:"));

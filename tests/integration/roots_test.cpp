@@ -93,6 +93,8 @@ TEST_CASE("a member of a group sends specs over the roots that are open to it, a
     for (const char* key : {"include", "exclude", "weights"})
       CHECK_THAT(member(folders.spec("open/photos", key + (" = \"" + folders.path(list) + "\""))),
                  Contains("SPDLD_DENIED") && Contains(list));
+  const std::string groups = "part = { fraction = 0.5, groups = \"" + folders.path("closed/list") + "\" }";
+  CHECK_THAT(member(folders.spec("open/photos", groups)), Contains("SPDLD_DENIED") && Contains("closed/list"));
   // The owner may use every root.
   CHECK(try_attach({.socket = daemon->socket(), .spec = folders.spec("closed/photos")}).result == SPDLD_OK);
 }
@@ -137,6 +139,8 @@ TEST_CASE("every source of a mix, and every list of each, must lie in an open ro
   for (const char* key : {"include", "exclude"})
     CHECK_THAT(sent(one + source("b", "open/photos", key + (" = \"" + closed + "\""))),
                Contains("SPDLD_DENIED") && Contains(closed));
+  CHECK_THAT(sent(one + source("b", "open/photos", "part = { fraction = 0.5, groups = \"" + closed + "\" }")),
+             Contains("SPDLD_DENIED") && Contains(closed));
 }
 
 TEST_CASE("a link in an open root leads no sender of specs out of it") {

@@ -33,8 +33,8 @@ _INSTEAD: Dict[str, str] = {
     "dataset": "the pipeline is the first argument: a dict, the path of a .toml or .json file, or a name",
     "root": 'the pipeline\'s source says where the data lie: write type = "image-folder" and uri = "..." under [source]',
 }
-PART = ("for a part of the data set give a pipeline of its own order.include or order.exclude, a list or a file of the samples' "
-         "names (`spdlctl export` writes all of them), or order.first")
+PART = ("for a part of the data set give a pipeline of its own order.part, such as {\"fraction\": 0.9}, or "
+        "order.include or order.exclude, a list or a file of the samples' names (`spdlctl export` writes all of them), or order.first")
 _METHODS: Dict[str, str] = {
     "map": _OPERATIONS,
     "set_transform": _OPERATIONS,
