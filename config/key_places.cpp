@@ -24,6 +24,7 @@ std::vector<KeyPlace> of_pipeline() {
   }
   add(places, KeyPlace::Kind::kTable, "in [order]", order_keys());
   add(places, KeyPlace::Kind::kTable, "in part of [order]", part_keys());
+  std::erase(places.back().keys, "seed");  // a seed at the wrong place is the pipeline's
   add(places, KeyPlace::Kind::kTable, "in [rows]", rows_keys());
   add(places, KeyPlace::Kind::kTable, "in [[output]]", output_keys());
   places.back().keys.emplace_back("ops");
