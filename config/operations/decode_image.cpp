@@ -145,7 +145,7 @@ OperationType decode_image() {
       .bind = bind_decoding,
       .check = check_decoding,
       .hindrance = picture_hindrance,
-      .version = 2,
+      .version = 3,
       .view_part = ViewPart::kLeads};
 }
 

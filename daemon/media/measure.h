@@ -18,7 +18,7 @@ struct PictureSides {
 };
 
 // The version of what these functions say: bumped whenever the same bytes would get other sides.
-inline constexpr uint32_t kMeasureVersion = 1;
+inline constexpr uint32_t kMeasureVersion = 2;
 
 // The sides as the first bytes of a picture tell them; none: they do not tell, and measure_picture() must see the whole
 // picture. `upright`: as its EXIF orientation turns it. Agrees with measure_picture() for every sound picture.

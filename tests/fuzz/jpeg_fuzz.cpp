@@ -178,7 +178,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   static const auto decoder = image::make_jpeg_decoder();
   static PixelRows rows;
   const auto jpeg = jpeg_of(bytes, size);
-  const int orientation = image::tiff_orientation(jpeg);
+  const int orientation = image::picture_orientation(jpeg, jpeg);
   require(orientation >= 1 && orientation <= 8, "EXIF: no orientation");
 
   const auto picture = decoder->open(jpeg, (bytes[4] & 1) != 0, (bytes[4] & 2) != 0);

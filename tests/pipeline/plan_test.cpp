@@ -126,9 +126,9 @@ TEST_CASE("planes may stand for a field that is only decoded as a picture, and a
   const auto id = [&](const config::OutputSpec& spec, config::CacheForm form = config::CacheForm::kDecoded) {
     return pipeline::Plan(with({spec}), listing).fetched()[0].representation(form)->id();
   };
-  CHECK(id(picture("a", true), config::CacheForm::kIndexed) == "indexed 2");
+  CHECK(id(picture("a", true), config::CacheForm::kIndexed) == "indexed 2, upright 2");
   CHECK(id(picture("a", false, false, true), config::CacheForm::kIndexed) == "indexed 2, not turned, strict");
-  CHECK(id(picture("a", true), config::CacheForm::kPacked) == "packed 1");
+  CHECK(id(picture("a", true), config::CacheForm::kPacked) == "packed 1, upright 2");
   CHECK(id(of("a", "rgb", 8)) == id(picture("a", true)));
   CHECK(id(of("a", "grey", 8)) == id(picture("a", true)) + ", luma alone");
 }
@@ -143,7 +143,7 @@ TEST_CASE("a plan tells the versions of its operations and of the code beneath t
   again.name = "b";
   const pipeline::Plan plan(with({picture, again, output("n", "path", "pad-bytes", {{"length", int64_t{6}}})}),
                             listing);
-  std::set<std::string> code = {"convert 1", "decode-image 2", "pad-bytes 1", "resampler 1", "resize 1"};
+  std::set<std::string> code = {"convert 1", "decode-image 3", "pad-bytes 1", "resampler 1", "resize 1"};
   code.merge(std::set<std::string>{image::jpeg_code(), image::png_code()});
   for (const std::string& of_library : {image::webp_code(), image::tiff_code(), image::bmp_code(), image::gif_code(),
                                         image::avif_code(), image::jxl_code(), image::jpeg2000_code()})

@@ -4,9 +4,16 @@
 #include <utility>
 
 namespace spdld::image {
+namespace {
+
+// Raised when other marks beside a picture tell its orientation: a form of a picture has it turned, or says that it is
+// upright as it is.
+constexpr int kUprightVersion = 2;
+
+}  // namespace
 
 std::string DecodeWay::form_text() const {
-  return std::string(exif ? "" : ", not turned") + (strict ? ", strict" : "") +
+  return (exif ? ", upright " + std::to_string(kUprightVersion) : ", not turned") + (strict ? ", strict" : "") +
          (pixels.colours == Colours::kGrey ? ", luma alone" : "");
 }
 

@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "daemon/media/image/png/chunk.h"
+#include "daemon/media/image/png/notes.h"
 #include "daemon/media/image/sniff.h"
-#include "daemon/media/image/tiff.h"
 
 namespace spdld::image {
 namespace {
@@ -41,12 +41,6 @@ bool is_possible(uint8_t depth, uint8_t colour) {
     default:
       return false;
   }
-}
-
-int orientation_in(const PngChunk& exif) {
-  if (!exif.is_sound()) return 1;
-  // Some writers put EXIF's name before the block, as a JPEG has it.
-  return tiff_orientation(behind_exif_name(exif.content()).value_or(exif.content()));
 }
 
 bool is_unknown_critical(const PngChunk& chunk) {
@@ -110,7 +104,8 @@ Result<PngOutline> outline_of(std::span<const uint8_t> png) {
   const auto header = header_in(*chunk);
   if (!header) return header.error();
   PngOutline outline{.header = *header};
-  bool has_exif = false, has_data = false, data_ended = false;
+  PngNotes notes;
+  bool has_data = false, data_ended = false;
   while (chunk->type() != "IEND"sv) {
     rest = rest.subspan(chunk->whole.size());
     chunk = first_chunk(rest);
@@ -125,11 +120,9 @@ Result<PngOutline> outline_of(std::span<const uint8_t> png) {
       data_ended = has_data;
     }
     outline.is_animated |= type == "acTL"sv;
-    if (type == "eXIf"sv && !has_exif) {
-      has_exif = true;
-      outline.orientation = orientation_in(*chunk);
-    }
+    notes.take(*chunk);
   }
+  outline.orientation = notes.orientation();
   return outline;
 }
 

@@ -28,7 +28,7 @@ struct PngOutline {
   PngHeader header;
   uint64_t coded_bytes = 0;  // of all IDAT chunks
   bool is_animated = false;
-  int orientation = 1;  // of the first eXIf chunk; 1 where there is none, or where it is damaged
+  int orientation = 1;  // that its EXIF or XMP tells (notes.h)
 };
 
 // Reads the chunks up to IEND, which must all be there; bytes behind IEND are ignored. kContent: the bytes are cut off,

@@ -96,17 +96,19 @@ Status read_frame(const Chunk& chunk, WebpOutline& outline) {
   return Done{};
 }
 
-// The chunks behind a VP8X chunk, up to the end. The picture's EXIF may stand behind it.
+// The chunks behind a VP8X chunk, up to the end. The picture's EXIF may stand behind it. Chunks that the header
+// does not tell of do not count, as in libwebp.
 Status read_extended(const Chunk& canvas, std::span<const uint8_t> bytes, WebpOutline& outline) {
-  constexpr uint8_t kAnimated = 0x02, kAlpha = 0x10;
+  constexpr uint8_t kAnimated = 0x02, kXmp = 0x04, kExif = 0x08, kAlpha = 0x10, kProfile = 0x20;
   const auto content = canvas.content();
   if (content.size() < kCanvasBytes) return damaged(kWebp, "its header is too short");
   outline.width = little_endian(content, 4, 3) + 1;
   outline.height = little_endian(content, 7, 3) + 1;
-  const bool animated = (content[0] & kAnimated) != 0;
-  outline.canvas_has_alpha = (content[0] & kAlpha) != 0;
+  const auto has = [&](uint8_t flag) { return (content[0] & flag) != 0; };
+  const bool animated = has(kAnimated);
+  outline.canvas_has_alpha = has(kAlpha);
   if (animated) outline.frames = 0;
-  bool has_exif = false;
+  std::span<const uint8_t> exif, xmp;  // of several chunks the first one that holds something
   for (auto rest = bytes; !rest.empty();) {
     const auto chunk = first_chunk(rest);
     if (!chunk) return cut_off(kWebp);
@@ -115,13 +117,12 @@ Status read_extended(const Chunk& canvas, std::span<const uint8_t> bytes, WebpOu
     if (is_frame && outline.coded.empty()) {
       if (const Status read = read_frame(*chunk, outline); !read) return read;
     }
-    if (chunk->type() == "EXIF"sv && !has_exif) {
-      has_exif = true;
-      outline.orientation = tiff_orientation(behind_exif_name(chunk->content()).value_or(chunk->content()));
-    }
-    if (chunk->type() == "ICCP"sv && outline.profile.empty()) outline.profile = chunk->content();
+    if (has(kExif) && chunk->type() == "EXIF"sv && exif.empty()) exif = behind_exif_names(chunk->content());
+    if (has(kXmp) && chunk->type() == "XMP "sv && xmp.empty()) xmp = chunk->content();
+    if (has(kProfile) && chunk->type() == "ICCP"sv && outline.profile.empty()) outline.profile = chunk->content();
     rest = chunk->behind(rest);
   }
+  outline.orientation = picture_orientation(exif, xmp);
   if (animated) {
     if (outline.coded.empty()) return damaged(kWebp, "it is an animation without frames");
     return Done{};

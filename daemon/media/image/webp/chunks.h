@@ -13,7 +13,7 @@ namespace spdld::image {
 struct WebpOutline {
   uint32_t width = 0, height = 0;    // of the canvas
   Box frame;                         // of the picture, or of the first frame, on the canvas
-  int orientation = 1;               // of the first EXIF chunk; 1 where there is none, or where it is damaged
+  int orientation = 1;               // that its EXIF or XMP tells; 1 where they do not
   std::span<const uint8_t> profile;  // of the first ICCP chunk; empty: there is none
   bool lossless = false;
   bool has_alpha_plane = false;  // beside a lossy picture

@@ -88,18 +88,18 @@ TEST_CASE("an EXIF block that is damaged counts as upright", "[decode]") {
   using image::tiff_orientation;
   const std::vector<uint8_t> good = {'I', 'I', 42, 0, 8, 0, 0, 0, 1, 0, 0x12, 1, 3, 0, 1, 0, 0, 0, 6, 0, 0, 0};
   REQUIRE(tiff_orientation(good) == 6);
-  for (size_t size = 0; size < good.size(); ++size) CHECK(tiff_orientation({good.data(), size}) == 1);
+  for (size_t size = 0; size < good.size(); ++size) CHECK(tiff_orientation({good.data(), size}).value_or(1) == 1);
   for (size_t i = 0; i < good.size(); ++i) {
     for (int value = 0; value < 256; ++value) {
       auto bad = good;
       bad[i] = static_cast<uint8_t>(value);
-      const int orientation = tiff_orientation(bad);
+      const int orientation = tiff_orientation(bad).value_or(1);
       if (orientation < 1 || orientation > 8) FAIL("orientation " << orientation);
     }
   }
   auto far = good;  // a directory beyond 4 GiB - 1
   std::fill(far.begin() + 4, far.begin() + 8, uint8_t{0xFF});
-  CHECK(tiff_orientation(far) == 1);
+  CHECK_FALSE(tiff_orientation(far));
 }
 
 // A TIFF block with the orientation alone, written as cameras and programs write it: as a SHORT in the first two bytes
@@ -130,8 +130,13 @@ TEST_CASE("an orientation is read as SHORT and as LONG, in both byte orders", "[
     auto followed = make_tiff(big_endian, kShort, value);
     followed[20] = followed[21] = 0xFF;
     CHECK(image::tiff_orientation(followed) == static_cast<int>(value));
-    for (const uint32_t other_type : {1u, 2u, 7u, 9u})
+    // A signed LONG, and the offset of a directory, are numbers as well; BYTE, ASCII and bytes without a meaning are
+    // not.
+    for (const uint32_t number_type : {9u, 13u})
+      CHECK(image::tiff_orientation(make_tiff(big_endian, number_type, value)) == static_cast<int>(value));
+    for (const uint32_t other_type : {1u, 2u, 7u, 12u})
       CHECK(image::tiff_orientation(make_tiff(big_endian, other_type, value)) == 1);
+    CHECK_FALSE(image::tiff_orientation(make_tiff(big_endian, 14, value)));
   }
 }
 

@@ -54,7 +54,7 @@ TEST_CASE("all orientations of an eXIf chunk, wherever it stands", "[decode]") {
   }
 }
 
-TEST_CASE("the first eXIf chunk counts, and a damaged one counts as upright", "[decode]") {
+TEST_CASE("the last eXIf chunk counts, and a damaged one counts as upright", "[decode]") {
   auto decoder = image::make_png_decoder();
   const auto size_with = [&](const std::vector<std::vector<uint8_t>>& chunks) {
     auto made = test::make_png(kStored.width, kStored.height);
@@ -64,8 +64,8 @@ TEST_CASE("the first eXIf chunk counts, and a damaged one counts as upright", "[
     return *size;
   };
   const Size swapped{kStored.height, kStored.width};
-  CHECK(size_with({test::exif_png_chunk(6), test::exif_png_chunk(1)}) == swapped);
-  CHECK(size_with({test::exif_png_chunk(1), test::exif_png_chunk(6)}) == kStored);
+  CHECK(size_with({test::exif_png_chunk(6), test::exif_png_chunk(1)}) == kStored);
+  CHECK(size_with({test::exif_png_chunk(1), test::exif_png_chunk(6)}) == swapped);
   auto damaged = test::exif_png_chunk(6);
   damaged.back() ^= 1;
   CHECK(size_with({damaged}) == kStored);
