@@ -15,7 +15,8 @@ import numpy as np
 from PIL import Image
 
 from dump import Daemon
-from picture_makers import Tiff, picture, saved
+from picture_makers import picture, saved
+from tiff_makers import Tiff
 
 WIDTH, HEIGHT, COPIES = 61, 47, 1000
 FLOATS = (339, (3, [3]))  # the tag SampleFormat
@@ -59,6 +60,8 @@ def make(folder):
                 for separate in (False, True) if channels == 3 else (False,):
                     write(f"{channels}-{end}-{tile is not None}-{separate}", tiff(values, order, tile=tile, separate=separate), values)
     write("alpha", tiff(values_of(4), extra=2), values_of(4)[:, :, :3])
+    for name, photometric in (("inverted", Tiff.GREY_INVERTED), ("untold", None)):  # as Pillow takes them
+        write(name, Tiff.file(values_of(1).view(np.uint32), photometric, bits=32, tags=[FLOATS]), values_of(1))
     odd = values_of(1)
     odd[3, 5], odd[7, 9], odd[11, 13] = np.nan, np.inf, -np.inf
     write("odd", tiff(odd), odd)
@@ -113,11 +116,11 @@ def one(program, folder, path, colours, ops):
 
 def check_refusals(program, folder):
     double = Tiff.file(values_of(1).astype(np.float64).view(np.uint64), Tiff.GREY, bits=64, tags=[FLOATS])
-    inverted = Tiff.file(values_of(1).view(np.uint32), Tiff.GREY_INVERTED, bits=32, tags=[FLOATS])
+    inks = Tiff.file(values_of(4).view(np.uint32), Tiff.CMYK, bits=32, tags=[(339, (3, [3] * 4))])
     for decode, content, sentence in (
             ("bits = 8", tiff(values_of(1)), "write bits = 32 in decode-image"), ("bits = 16", tiff(values_of(3)), "write bits = 32 in decode-image"),
             ("bits = 32", saved(picture("RGB"), "TIFF"), "a TIFF of whole numbers"), ("bits = 32", saved(picture("RGB"), "PNG"), "of another format"),
-            ("bits = 32", double, "floating-point samples of 64 bits"), ("bits = 32", inverted, "that are inverted")):
+            ("bits = 32", double, "floating-point samples of 64 bits"), ("bits = 32", inks, "that are neither grey nor RGB")):
         path = folder / "refused"
         path.write_bytes(content)
         try:

@@ -16,6 +16,7 @@ import tempfile
 
 from modern_makers import Jxl
 from picture_makers import exif_of, picture, saved
+from tiff_makers import Tiff
 
 PICTURE_OPS = {
     "whole": '{ op = "decode-image" }, { op = "resize", size = [64, 64] }',
@@ -74,6 +75,17 @@ def write_pictures(folder, formats, draw):
             write(f"{number}.jp2", saved(picture("RGB", *size()), "JPEG2000", **draw.choice(({}, {"tile_size": (256, 256)}))))
 
 
+def write_further_tiffs(folder, draw):
+    """Pages whose colours become RGB, and fax."""
+    def size():
+        return draw.randint(300, 900), draw.randint(300, 900)
+    for mode, compression in (("CMYK", "tiff_lzw"), ("LAB", "raw"), ("1", "group4"), ("1", "group3")):
+        content = saved(picture("RGB", *size()).convert(mode), "TIFF", compression=compression)
+        (folder / f"{mode}-{compression}.tif").write_bytes(content)
+    for coded in (False, True):
+        (folder / f"ycbcr-{coded}.tif").write_bytes(Tiff.ycbcr(2, 2, coded, size=size(), rows=draw.choice((16, 1 << 20))))
+
+
 def write_media(folder, draw):
     """Videos and sounds by the ffmpeg program; False: there is none."""
     videos = {"h264.mp4": "-c:v libx264 -preset veryfast -refs 4", "hevc.mp4": "-c:v libx265 -preset ultrafast -x265-params log-level=none",
@@ -114,6 +126,8 @@ def main():
             folder.mkdir()
         pictures, videos, sounds = folders
         write_pictures(pictures, formats, draw)
+        if "tiff" in formats:
+            write_further_tiffs(pictures, random.Random(seed))
         tried(program, pictures, PICTURE_OPS)
         if write_media(videos, draw):
             for path in list(videos.iterdir()):

@@ -5,7 +5,7 @@
     compare_pictures.py --make FOLDER FORMAT...      only makes pictures of these formats there
     compare_pictures.py --animate FOLDER FORMAT...   only makes animations, or pages
 
-The pictures are made by Pillow, and by writers of picture_makers.py and modern_makers.py where Pillow can't write a kind. 1,000 damaged copies of them, spread
+The pictures are made by Pillow, and by writers of picture_makers.py, tiff_makers.py and modern_makers.py where Pillow can't write a kind. 1,000 damaged copies of them, spread
 over all pictures, neither crash the decoder nor have different verdicts for different boxes. Headers that claim too much are refused.
 """
 import importlib
@@ -18,10 +18,13 @@ import tempfile
 import numpy as np
 from PIL import Image, ImageOps
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 import animation_makers
+import bare_numbers
 from dump import Daemon
 from modern_makers import Avif, Jpeg2000, Jxl
-from picture_makers import Bmp, Gif, Tiff, Webp
+from picture_makers import Bmp, Gif, Webp
+from tiff_makers import Tiff
 
 FORMATS = {"webp": Webp, "tiff": Tiff, "bmp": Bmp, "gif": Gif, "avif": Avif, "jxl": Jxl, "jpeg2000": Jpeg2000}
 COPIES = 1000
@@ -29,11 +32,12 @@ TURNED = (".tif", ".jxl")  # by Pillow as it loads them
 
 
 def pillows(path, mode):
-    """Pillow's pixels. Of samples of 16 bits it takes the upper 8, but cuts grey ones at 255: of these the upper 8 are taken here, too."""
+    """Pillow's pixels. Of samples of 16 bits it takes the upper 8, but cuts grey ones at 255: of these, and of grey ones of 12 bits, the
+    upper 8 are taken here, too."""
     with Image.open(path) as picture:
         picture.load()
         if picture.mode.startswith("I"):
-            grey = (np.asarray(picture, np.int64) & 0xFFFF) >> 8
+            grey = (np.asarray(picture, np.int64) & 0xFFFF) >> (4 if "-12-bits" in path.name else 8)
             opaque = [np.full(grey.shape, 255)] if mode == "RGBA" else []
             return np.dstack([grey] * 3 + opaque)
         upright = picture if path.suffix in TURNED else ImageOps.exif_transpose(picture)
@@ -165,9 +169,10 @@ def check_refusal(daemon, folder, name, content, sentence):
         why = "it is decoded"
     except RuntimeError as error:
         why = str(error)
-    if sentence not in why:
-        print(f"FAILED {name}: no \"{sentence}\" in: {why}")
-    return sentence not in why
+    bare = bare_numbers.in_sentence(why.removeprefix(f"{path}: "))
+    if sentence not in why or bare:
+        print(f"FAILED {name}: " + (f"a number in the place of a name, \"{bare}\", in: {why}" if bare else f"no \"{sentence}\" in: {why}"))
+    return sentence not in why or bool(bare)
 
 
 def check_known_faults(program, folder, maker):
@@ -190,6 +195,21 @@ def check_known_faults(program, folder, maker):
             print(f"FAILED {name}: {why}")
     if cases:
         print(f"{refused} of {len(cases)} kinds that a release of the library gets wrong are refused")
+    return failed
+
+
+def check_deep(program, folder, maker):
+    """Samples of more than 8 bits, as 16 bits."""
+    failed = 0
+    for name, content, wanted in maker.deep() if hasattr(maker, "deep") else []:
+        path = folder / f"deep-{name}{maker.ENDING}"
+        path.write_bytes(content)
+        ops = f'{{ op = "center-crop", size = [{wanted.shape[0]}, {wanted.shape[1]}] }}, {{ op = "convert", dtype = "uint16" }}'
+        with Daemon(program, folder, 'colours = "rgb", bits = 16', ops) as daemon:
+            differ = np.count_nonzero(daemon.of(path) != wanted)
+        failed += differ > 0
+        if differ:
+            print(f"FAILED {name} as 16 bits: {differ} samples differ")
     return failed
 
 
@@ -223,6 +243,7 @@ def main():
         paths = sorted(folder.iterdir())
         failed = check_pixels(sys.argv[1], work, paths, maker) + check_refusals(sys.argv[1], work, maker)
         failed += check_known_faults(sys.argv[1], work, maker)
+        failed += check_deep(sys.argv[1], work, maker)
         if hasattr(maker, "animate"):
             failed += check_frames(sys.argv[1], work, sys.argv[2], maker)
             failed += check_several(sys.argv[1], work, sys.argv[2], maker)

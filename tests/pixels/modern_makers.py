@@ -240,7 +240,7 @@ class Jpeg2000:
     def refused(cls):
         coded = saved(picture("RGB"), "JPEG2000")
         for number, name in ((0, "one bit where 0 is white"), (1, "ITU-R BT.709"), (12, "CMYK"), (14, "CIELab"), (24, "e-sYCC"),
-                             (99, "the unknown kind 99")):
+                             (99, "a kind that JPEG 2000 does not define")):
             yield f"colours-{number}", cls.coloured(coded, struct.pack(">BBBI", 1, 0, 0, number)), name
         yield "lab", cls.coloured(coded, b"\1\0\0\0\0\0\x0e" + struct.pack(">6I", 100, 0, 255, 128, 255, 128) + b"D65\0"), "CIELab colours"
         yield "inks", cls.coloured(coded, b"\2\0\0" + CMYK), "a JPEG 2000 with CMYK colours"

@@ -123,151 +123,6 @@ class Webp:
         return bytes(5) + struct.pack("<I", WIDTH - 1)[:3] + struct.pack("<I", HEIGHT - 1)[:3] + bytes(4)
 
 
-class Tiff:
-    """Strips, tiles and planes, of 1 to 16 bits, in both orders of bytes, with the compressions that are decoded."""
-
-    TOLERANCE, LEAST = 0, 60
-    GREY_INVERTED, GREY, RGB, PALETTE, CMYK = 0, 1, 2, 3, 5
-
-    @classmethod
-    def make(cls, folder, small):
-        for mode in ("1", "L", "LA", "P", "RGB", "RGBA", "I;16"):
-            deep = Image.fromarray(noise(1, white=65535)[:, :, 0])
-            for compression in ("raw", "tiff_lzw", "packbits", "tiff_adobe_deflate", "tiff_deflate", "zstd"):
-                image = deep if mode == "I;16" else picture("RGB" if mode == "P" else mode)
-                image = image.quantize(200) if mode == "P" else image
-                rows = {278: 10} if compression != "raw" else {}
-                content = saved(image, "TIFF", compression=compression, tiffinfo=rows)
-                (folder / f"pillow-{mode.replace(';', '-')}-{compression}.tif").write_bytes(content)
-        for mode in ("L", "RGB"):
-            (folder / f"jpeg-{mode}.tif").write_bytes(saved(picture(mode), "TIFF", compression="jpeg", quality=90))
-        for orientation in range(1, 9):
-            content = saved(picture("RGB"), "TIFF", tiffinfo={274: orientation})
-            (folder / f"orientation-{orientation}.tif").write_bytes(content)
-        pages = [picture("RGB", seed=seed) for seed in range(3)]
-        (folder / "pages.tif").write_bytes(saved(pages[0], "TIFF", save_all=True, append_images=pages[1:]))
-        for name, content in cls.written():
-            (folder / f"{name}.tif").write_bytes(content)
-        if not small:
-            (folder / "large.tif").write_bytes(saved(picture("RGB", 1700, 2300), "TIFF", compression="tiff_lzw"))
-
-    @staticmethod
-    def animate(folder, small):
-        """Pages of other sizes and kinds."""
-        pages = [picture(mode, HEIGHT - 3 * number, WIDTH + 5 * number, seed=number)
-                 for number, mode in enumerate(("RGB", "L", "RGBA", "RGB"))]
-        (folder / "pages.tif").write_bytes(saved(pages[0], "TIFF", save_all=True, append_images=pages[1:]))
-        stack = [picture(mode, seed=number) for number, mode in enumerate(("RGB", "L", "RGBA", "L", "RGB"))]
-        (folder / "stack.tif").write_bytes(saved(stack[0], "TIFF", save_all=True, append_images=stack[1:]))
-        coded = [picture("RGB", seed=number) for number in range(9)]
-        (folder / "coded.tif").write_bytes(saved(coded[0], "TIFF", save_all=True, append_images=coded[1:], compression="tiff_lzw"))
-
-    @staticmethod
-    def alike(path):
-        """The file that Pillow reads with the same pixels: it takes planes of 16 bits for planes of 8."""
-        return path.with_name(path.name.replace("-planes", "")) if "-16-planes" in path.name else path
-
-    @classmethod
-    def written(cls):
-        for order in "<>":
-            end = "little" if order == "<" else "big"
-            for bits in (8, 16):
-                white = (1 << bits) - 1
-                rgb, rgba, grey = (noise(channels, white=white) for channels in (3, 4, 1))
-                for separate in (False, True):
-                    planes = "-planes" if separate else ""
-                    for tile in (None, (16, 32)):
-                        where = f"{end}-{bits}{planes}{'-tiles' if tile else ''}"
-                        yield f"rgb-{where}", cls.file(rgb, cls.RGB, order, separate=separate, tile=tile)
-                        if bits == 8 or not separate:
-                            yield f"rgba-{where}", cls.file(rgba, cls.RGB, order, separate=separate, tile=tile, extra=2)
-                yield f"rgbx-{end}-{bits}", cls.file(rgba, cls.RGB, order, extra=0)
-                yield f"grey-{end}-{bits}-tiles", cls.file(grey, cls.GREY, order, tile=(32, 16))
-            yield f"multiplied-{end}", cls.file(noise(4), cls.RGB, order, extra=1)
-            yield f"inverted-{end}", cls.file(noise(1), cls.GREY_INVERTED, order)
-        for bits in (1, 2, 4):
-            values = noise(1) >> (8 - bits)
-            yield f"grey-{bits}", cls.file(values, cls.GREY, bits=bits)
-            yield f"inverted-{bits}", cls.file(values, cls.GREY_INVERTED, bits=bits)
-            yield f"palette-{bits}", cls.file(values, cls.PALETTE, bits=bits, palette=noise(3, 1, 1 << bits, white=65535)[0])
-
-    @staticmethod
-    def packed(values, bits, order):
-        """Rows of samples [height, samples of a row] as bytes."""
-        if bits >= 8:
-            return values.astype(f"{order}u{bits // 8}").tobytes()
-        each = (values[:, :, None] >> np.arange(bits - 1, -1, -1)) & 1
-        return np.packbits(each.astype(np.uint8).reshape(values.shape[0], -1), axis=1).tobytes()
-
-    @classmethod
-    def pieces(cls, values, bits, order, tile):
-        """The strips (of 10 rows) or tiles of samples [height, width, channels] as bytes."""
-        height, width, channels = values.shape
-        if tile is None:
-            return [cls.packed(values[y:y + 10].reshape(-1, width * channels), bits, order) for y in range(0, height, 10)]
-        down, across = tile
-        filled = np.pad(values, ((0, -height % down), (0, -width % across), (0, 0)))
-        return [cls.packed(filled[y:y + down, x:x + across].reshape(down, -1), bits, order)
-                for y in range(0, height, down) for x in range(0, width, across)]
-
-    @classmethod
-    def file(cls, values, photometric, order="<", bits=None, separate=False, tile=None, extra=None, palette=None, tags=()):
-        height, width, channels = values.shape
-        bits = bits or values.dtype.itemsize * 8
-        planes = [values[:, :, c:c + 1] for c in range(channels)] if separate else [values]
-        pieces = [piece for plane in planes for piece in cls.pieces(plane, bits, order, tile)]
-        starts = np.cumsum([8] + [len(piece) for piece in pieces])
-        entries = {256: (4, [width]), 257: (4, [height]), 258: (3, [bits] * channels), 259: (3, [1]), 262: (3, [photometric]),
-                   277: (3, [channels]), 284: (3, [2 if separate else 1])}
-        if tile is None:
-            entries |= {273: (4, list(starts[:-1])), 278: (4, [10]), 279: (4, [len(piece) for piece in pieces])}
-        else:
-            entries |= {322: (4, [tile[1]]), 323: (4, [tile[0]]), 324: (4, list(starts[:-1])), 325: (4, [len(piece) for piece in pieces])}
-        if extra is not None:
-            entries[338] = (3, [extra])
-        if palette is not None:
-            entries[320] = (3, [int(value) for value in palette.T.reshape(-1)])
-        entries |= dict(tags)
-        return cls.assembled(order, b"".join(pieces), entries)
-
-    @staticmethod
-    def assembled(order, content, entries):
-        """A header, the content behind it, the directory's long values, and the directory."""
-        content += b"\0" * (len(content) % 2)
-        directory = b""
-        for tag, (kind, values) in sorted(entries.items()):
-            value = struct.pack(f"{order}{len(values)}{'H' if kind == 3 else 'I'}", *(int(value) for value in values))
-            if len(value) > 4:
-                place = 8 + len(content)
-                content += value + b"\0" * (len(value) % 2)
-                value = struct.pack(f"{order}I", place)
-            directory += struct.pack(f"{order}HHI", tag, kind, len(values)) + value.ljust(4, b"\0")
-        directory = struct.pack(f"{order}H", len(entries)) + directory + bytes(4)
-        return (b"II" if order == "<" else b"MM") + struct.pack(f"{order}HI", 42, 8 + len(content)) + content + directory
-
-    @classmethod
-    def refused(cls):
-        rgb = noise(3)
-        def claims(**sizes):
-            tags = {256: (4, [sizes["width"]]), 257: (4, [sizes["height"]])}
-            return cls.file(rgb, cls.RGB, tags=tags, tile=sizes.get("tile"))
-        yield "large", claims(width=65000, height=65000), "65000 x 65000 pixels, more than the limit"
-        yield "huge", claims(width=2**32 - 1, height=2**32 - 1), "a damaged TIFF"
-        yield "more", claims(width=13000, height=13000), "can hold"
-        yield "deflate", cls.file(rgb, cls.RGB, tags={256: (4, [13000]), 257: (4, [13000]), 259: (3, [8])}), "can hold"
-        yield "tiles", cls.file(rgb, cls.RGB, tile=(16, 32), tags={322: (4, [1 << 20]), 323: (4, [1 << 20])}), "tiles are much larger"
-        yield "tile", cls.file(rgb, cls.RGB, tile=(16, 32), tags={322: (4, [0])}), "damaged TIFF"
-        yield "floats", cls.file(rgb.astype(np.uint16), cls.RGB, tags={339: (3, [3] * 3)}), "a TIFF with floating-point samples of 16 bits"
-        yield "signed", cls.file(rgb, cls.RGB, tags={339: (3, [2] * 3)}), "samples that have a sign"
-        yield "bits", cls.file(rgb, cls.RGB, tags={258: (3, [7] * 3)}), "a TIFF with samples of 7 bits"
-        yield "cmyk", cls.file(noise(4), cls.CMYK), "a TIFF with CMYK colours"
-        yield "ycbcr", cls.file(rgb, 6), "a TIFF with YCbCr colours"
-        yield "fax", cls.file(rgb, cls.RGB, tags={259: (3, [4])}), "a TIFF with a compression of kind 4"
-        yield "few", cls.file(noise(1), cls.RGB), "damaged TIFF"
-        yield "cut", cls.file(rgb, cls.RGB)[:3000], "a damaged TIFF: libtiff finds no page"
-        yield "strips", cls.file(rgb, cls.RGB, tags={279: (4, [10] * 5)}), "libtiff can't decode its pixels from row 0 on"
-
-
 class Bmp:
     """All depths, with and without masks and run lengths, and the headers of all ages."""
 
@@ -322,6 +177,11 @@ class Bmp:
         numbers = np.repeat(rng.integers(0, 200, (HEIGHT, WIDTH // 4 + 1)), 4, 1)[:, :WIDTH]
         palette = rng.integers(0, 256, (256, 3), np.uint8)
         yield "runs", cls.file(cls.runs(numbers), 8, compression=1, palette=palette)
+        for width in (3, 9, 60, 61, 200):
+            for kind in ("runs", "singles", "mixed"):
+                few = rng.integers(0, 16, (7, width)) if kind != "runs" else np.repeat(rng.integers(0, 16, (7, width)), 9, 1)[:, :width]
+                for ends in (True, False):
+                    yield f"runs-4-{kind}-{width}-{ends}", cls.file(cls.runs_of_4(few, kind, ends), 4, compression=2, palette=palette[:16], size=(width, 7))
 
     @staticmethod
     def rows(values, bits, top_down):
@@ -349,6 +209,25 @@ class Bmp:
                 x += count
             out += bytes([0, 0])
         return bytes(out) + bytes([0, 1])
+
+    @staticmethod
+    def runs_of_4(numbers, kind, ends):
+        """Run lengths of 4 bits. Pixels one by one come in even numbers, which reach over the end of a row of odd width."""
+        out = bytearray()
+        for row in numbers[::-1]:
+            x = 0
+            while x < len(row):
+                if kind == "runs" or (kind == "mixed" and x == 0):
+                    count = next((n for n in range(1, len(row) - x) if row[x + n] != row[x]), len(row) - x)
+                    out += bytes([count, row[x] * 17])
+                else:
+                    count = min(252, -(-(len(row) - x) // 2) * 2)
+                    few = [*row[x:x + count], 7][:count]
+                    pixels = bytes(first << 4 | second for first, second in zip(few[::2], few[1::2]))
+                    out += (bytes([0, count]) if count > 2 else bytes([2, pixels[0]])) + (pixels + bytes(len(pixels) % 2) if count > 2 else b"")
+                x += count
+            out += bytes([0, 0])
+        return bytes(out) + (bytes([0, 1]) if ends else b"")
 
     @classmethod
     def file(cls, content, bits, header=40, top_down=False, masks=None, palette=None, compression=0, size=(WIDTH, HEIGHT), start=None):
@@ -382,7 +261,11 @@ class Bmp:
         yield "header", cls.file(rows, 24, start=20), "its pixels lie in its header"
         yield "beyond", cls.file(rows, 24, start=1 << 20), "a BMP that was cut off"
         yield "depth", cls.file(rows, 7), "its header says what no BMP's header says"
-        yield "jpeg", cls.file(rows, 24, compression=4), "a BMP with a compression of kind 4"
+        yield "jpeg", cls.file(rows, 24, compression=4), "a BMP with JPEG data"
+        yield "png", cls.file(rows, 24, compression=5), "a BMP with PNG data"
+        yield "os2", cls.file(rows, 24, header=64, compression=4), "a BMP with run lengths of 24 bits (OS/2)"
+        yield "cmyk", cls.file(rows, 32, compression=11), "a BMP with CMYK colours"
+        yield "unknown", cls.file(rows, 24, compression=77), "a BMP with a compression that is not known"
         yield "masks", cls.file(rows, 32, masks=(5, 0xFF00, 0xFF0000, 0)), "do not lie side by side"
 
 
@@ -408,8 +291,56 @@ class Gif:
                 options = {} if transparency is None else {"transparency": transparency}
                 content = saved(indexed, "GIF", **options)
                 (folder / f"{name}-{transparency}.gif").write_bytes(cls.placed(content, *place))
+        for bits in (9, 10, 11):
+            for name, size in (("small", (7, 9)), ("wide", (120, 160))):
+                image = picture("L", *size).quantize(256)
+                (folder / f"codes-{bits}-{name}.gif").write_bytes(cls.with_wide_codes(image, bits))
         if not small:
             write("large", picture("RGB", 1700, 2300).quantize(256))
+
+    @classmethod
+    def with_wide_codes(cls, image, bits):
+        """A GIF whose numbers have more bits than they need."""
+        colours = bytes(image.getpalette())[:768].ljust(768, b"\0")
+        return (b"GIF89a" + struct.pack("<HHBBB", *image.size, 0xF7, 0, 0) + colours + cls.wide_frame(image, bits) + b"\x3b")
+
+    @classmethod
+    def wide_frame(cls, image, bits):
+        coded = cls.codes(np.asarray(image).reshape(-1).tolist(), bits)
+        blocks = b"".join(bytes([len(coded[at:at + 255])]) + coded[at:at + 255] for at in range(0, len(coded), 255))
+        return b"\x2c" + struct.pack("<HHHHB", 0, 0, *image.size, 0) + bytes([bits]) + blocks + b"\0"
+
+    @staticmethod
+    def codes(numbers, bits):
+        """LZW, which starts over where its table is full, but for the first time."""
+        out, filled, clear = 0, 0, 1 << bits
+        table, width, count, kept = {(number,): number for number in range(clear)}, bits + 1, clear + 2, False
+
+        def put(code):
+            nonlocal out, filled
+            out |= code << filled
+            filled += width
+        put(clear)
+        word = ()
+        for number in numbers:
+            if word + (number,) in table:
+                word += (number,)
+                continue
+            put(table[word])
+            if count < 4096:
+                table[word + (number,)] = count
+                count += 1
+                if count > 1 << width and width < 12:
+                    width += 1
+            elif not kept:
+                kept = len(out.to_bytes(filled // 8 + 1, "little")) > 9000
+            if kept:
+                put(clear)
+                table, width, count, kept = {(one,): one for one in range(clear)}, bits + 1, clear + 2, False
+            word = (number,)
+        put(table[word])
+        put(clear + 1)
+        return out.to_bytes(-(-filled // 8), "little")
 
     @classmethod
     def animate(cls, folder, small):
@@ -431,6 +362,10 @@ class Gif:
         for disposal in range(4):
             (folder / f"pillow-{disposal}.gif").write_bytes(
                 saved(frames[0], "GIF", save_all=True, append_images=frames[1:], disposal=disposal, optimize=False))
+        wide = [picture("L", seed=seed).quantize(200) for seed in range(3)]
+        (folder / "wide-codes.gif").write_bytes(
+            b"GIF89a" + struct.pack("<HHBBB", WIDTH, HEIGHT, 0xF7, 0, 0) + bytes(wide[0].getpalette())[:768].ljust(768, b"\0")
+            + b"".join(cls.wide_frame(image, bits) for image, bits in zip(wide, (11, 8, 9))) + b"\x3b")
         if small:
             return
         large = [picture("L", 1700, 2300, seed=seed) for seed in range(3)]

@@ -135,7 +135,7 @@ std::string jpeg_code();
 // wanted (a tRNS of a wrong length is ignored then, and a damaged one is damage): the colours stay as they are
 // stored, as in Pillow's convert("RGB"). Palette entries that are missing are black; a palette longer than the depth
 // can name is damage. Gamma, sBIT and colour profiles change nothing. Of an animated PNG it decodes the picture that
-// viewers without animation show. The orientation comes from the eXIf chunk.
+// viewers without animation show. The orientation comes from EXIF, in the eXIf chunk or in a text, or from XMP.
 std::unique_ptr<ImageDecoder> make_png_decoder(const media::DecodeLimits& limits = {});
 // The code that decides a PNG's pixels, with its version, as the library tells it: "libspng 0.7.3".
 std::string png_code();
@@ -148,14 +148,15 @@ std::string png_code();
 // Pixels::frames an animated PNG or JPEG XL is kUnsupported, and so is a TIFF of several pages in sRGB.
 //
 // WebP by libwebp, lossy and lossless, with Pillow's pixels. The first frame of an animation lies on a
-// canvas that is transparent and black. The orientation comes from the EXIF chunk.
+// canvas that is transparent and black. The orientation comes from the EXIF chunk, or from XMP.
 std::unique_ptr<ImageDecoder> make_webp_decoder(const media::DecodeLimits& limits = {});
 std::string webp_code();
 // TIFF by libtiff: a page, of 1 to 16 bits, as grey, palette or RGB with or without alpha, in strips, tiles or
 // planes. Colours that are multiplied by alpha are divided by it, as in Pillow. White that is stored as 0 is inverted.
-// The orientation comes from the page's tag. Floats of 32 bits, grey or RGB, are given where Pixels::bits is 32, and
-// nothing else is. kUnsupported: other floating-point samples and signed ones, CMYK, other compressions
-// than LZW, PackBits, Deflate, JPEG and Zstandard.
+// CMYK, Lab (by lcms2) and YCbCr (by libtiff) of 8 bits become RGB as in Pillow; CMYK of 16 bits has more exact values
+// where 16 bits are wanted. The orientation comes from the page's tag, or from XMP. Floats of 32 bits, grey or RGB, are
+// given where Pixels::bits is 32, and nothing else is. kUnsupported: other floating-point samples and signed ones,
+// other compressions than CCITT fax, LZW, PackBits, Deflate, JPEG and Zstandard.
 std::unique_ptr<ImageDecoder> make_tiff_decoder(const media::DecodeLimits& limits = {});
 std::string tiff_code();
 // BMP by this daemon's own code: 1 to 32 bits, with masks or run lengths, and the headers of all ages. The picture has

@@ -21,6 +21,9 @@ class SrgbTransforms {
   // channel is taken, for all three are equal then. Errors: kContent for a damaged profile; kUnsupported for a profile
   // of other colours (`is_grey`: the picture stores grey), and in a build without lcms2.
   virtual Status choose(std::span<const uint8_t> profile, bool is_grey, const PixelFormat& format) = 0;
+  // Readies the transform of CIE L*a*b* into sRGB: pixels of three bytes, L* of 0 to 255, a* and b* with 128 added to
+  // them; the values of Pillow's convert("RGB"). kUnsupported: this build has no lcms2.
+  virtual Status choose_lab() = 0;
   // Turns the pixels that `rows` covers, by the chosen transform. Alpha stays as it is.
   virtual void apply(PixelRows& rows) = 0;
 };

@@ -86,15 +86,33 @@ Result<uint32_t> read_info(std::span<const uint8_t> bmp, uint32_t header_bytes, 
   return little_endian(bmp, 30, 4);
 }
 
+// OS/2 has others under some numbers.
+const char* words_of_compression(uint32_t compression, bool is_of_os2) {
+  switch (compression) {
+    case 3:
+      return "Huffman codes (OS/2)";
+    case 4:
+      return is_of_os2 ? "run lengths of 24 bits (OS/2)" : "JPEG data";
+    case 5:
+      return "PNG data";
+    case 11:
+    case 12:
+    case 13:
+      return "CMYK colours";
+    default:
+      return "a compression that is not known";
+  }
+}
+
 Status check_kind(uint32_t compression, uint32_t header_bytes, BmpHeader& header) {
-  constexpr uint32_t kOs2Bytes = 64;  // OS/2 has other compressions under these numbers
+  constexpr uint32_t kOs2Bytes = 64;
   const int bits = header.bits;
   if (header.width == 0 || header.height == 0 || header.width > INT32_MAX || header.height > INT32_MAX)
     return damaged(kBmpName, "its header claims no pixels");
   const bool is_coded = compression == kRle8 || compression == kRle4;
   const bool has_masks = compression == kBitFields || compression == kAlphaBitFields;
   if ((compression != kBmpRgb && !is_coded && !has_masks) || (has_masks && header_bytes == kOs2Bytes))
-    return not_decoded(kBmpName, "a compression of kind " + std::to_string(compression));
+    return not_decoded(kBmpName, words_of_compression(compression, header_bytes == kOs2Bytes));
   const bool is_known = bits == 1 || bits == 4 || bits == 8 || bits == 16 || bits == 24 || bits == 32;
   const bool fits = is_coded ? bits == (compression == kRle8 ? 8 : 4) && !header.top_down : !has_masks || bits >= 16;
   if (!is_known || !fits) return damaged(kBmpName, "its header says what no BMP's header says");

@@ -59,6 +59,7 @@ class LcmsTransforms final : public SrgbTransforms {
  public:
   LcmsTransforms() : context_(cmsCreateContext(nullptr, nullptr)) {}
   Status choose(std::span<const uint8_t> profile, bool is_grey, const PixelFormat& format) override;
+  Status choose_lab() override;
   void apply(PixelRows& rows) override;
 
  private:
@@ -67,7 +68,8 @@ class LcmsTransforms final : public SrgbTransforms {
 
   LcmsContext context_;  // of this object alone: it has no handler of errors that threads would share
   std::vector<KeptTransform> kept_;
-  const KeptTransform* chosen_ = nullptr;
+  LcmsTransform lab_;
+  void* chosen_ = nullptr;  // one of these transforms
   uint64_t uses_ = 0;
 };
 
@@ -112,7 +114,21 @@ Status LcmsTransforms::choose(std::span<const uint8_t> profile, bool is_grey, co
   const bool is_known = found.space == cmsSigRgbData || (found.space == cmsSigGrayData && is_grey);
   if (!is_known) return other_colours(found.space);
   if (!found.transform) return damaged_profile("a picture");
-  chosen_ = &found;
+  chosen_ = found.transform.get();
+  return Done{};
+}
+
+Status LcmsTransforms::choose_lab() {
+  constexpr cmsUInt32Number kLab = COLORSPACE_SH(PT_LabV2) | CHANNELS_SH(3) | BYTES_SH(1);
+  chosen_ = nullptr;
+  if (!lab_ && context_) {
+    const LcmsProfile from(cmsCreateLab2ProfileTHR(context_.get(), nullptr));
+    const LcmsProfile to(cmsCreate_sRGBProfileTHR(context_.get()));
+    if (from && to)
+      lab_.reset(cmsCreateTransformTHR(context_.get(), from.get(), kLab, to.get(), TYPE_RGB_8, INTENT_PERCEPTUAL, 0));
+  }
+  if (!lab_) return Error{Trouble::kMemory, "there is not enough memory to convert colours"};
+  chosen_ = lab_.get();
   return Done{};
 }
 
@@ -120,7 +136,7 @@ void LcmsTransforms::apply(PixelRows& rows) {
   if (chosen_ == nullptr) return;
   for (int y = rows.covers.y; y < rows.covers.y + rows.covers.height; ++y) {
     uint8_t* const row = rows.memory.data() + rows.offset + rows.stride_bytes * static_cast<size_t>(y - rows.covers.y);
-    cmsDoTransform(chosen_->transform.get(), row, row, static_cast<uint32_t>(rows.covers.width));
+    cmsDoTransform(chosen_, row, row, static_cast<uint32_t>(rows.covers.width));
   }
 }
 

@@ -10,6 +10,10 @@ class NoTransforms final : public SrgbTransforms {
                  "a picture with a colour profile, which this spdld can't convert: build it with lcms2, or write "
                  "profile = \"ignore\""};
   }
+  Status choose_lab() override {
+    return Error{Trouble::kUnsupported,
+                 "a picture with Lab colours, which this spdld can't convert: build it with lcms2"};
+  }
   void apply(PixelRows&) override {}
 };
 

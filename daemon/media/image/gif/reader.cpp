@@ -6,9 +6,11 @@
 namespace spdld::image {
 
 int GifReader::read(GifFileType* gif, GifByteType* to, int count) {
-  auto& rest = static_cast<Source*>(gif->UserData)->rest;
+  auto& [rest, last, ended] = *static_cast<Source*>(gif->UserData);
   const size_t part = count <= 0 ? 0 : std::min(static_cast<size_t>(count), rest.size());
   std::memcpy(to, rest.data(), part);
+  if (part > 0) last = rest[part - 1];
+  ended |= count > 0 && part < static_cast<size_t>(count);
   rest = rest.subspan(part);
   return static_cast<int>(part);
 }
@@ -43,6 +45,15 @@ Status GifReader::find_picture() {
   return *found ? Status(Done{}) : damaged(kGifName, "it has no picture");
 }
 
+// giflib reads the header, then the number of bits, and refuses more than 8.
+bool GifReader::read_header() {
+  wide_.reset();
+  if (DGifGetImageDesc(gif_.get()) == GIF_OK) return true;
+  const bool is_wide = !source_.ended && source_.last >= WideCodes::kBitsMin && source_.last <= WideCodes::kBitsMax;
+  if (is_wide) wide_.emplace(source_.last, source_.rest);
+  return is_wide;
+}
+
 Result<bool> GifReader::find_next() {
   const std::string which = pictures_ == 0 ? "its first picture" : "its picture " + std::to_string(pictures_);
   transparent_.reset();
@@ -57,7 +68,7 @@ Result<bool> GifReader::find_next() {
     if (record == IMAGE_DESC_RECORD_TYPE) break;
     if (!read_extension()) return damaged(kGifName, "a block before " + which + " is cut off");
   }
-  if (DGifGetImageDesc(gif_.get()) != GIF_OK) return damaged(kGifName, "the header of " + which + " is cut off");
+  if (!read_header()) return damaged(kGifName, "the header of " + which + " is cut off");
   const Box place = frame();
   if (place.width <= 0 || place.height <= 0) return damaged(kGifName, which + " has no pixels");
   ++pictures_;
@@ -103,6 +114,7 @@ std::array<uint8_t, 3> GifReader::colour(int number) const {
 }
 
 bool GifReader::read_row(std::span<uint8_t> numbers) {
+  if (wide_) return wide_->read(numbers);
   return DGifGetLine(gif_.get(), numbers.data(), static_cast<int>(numbers.size())) == GIF_OK;
 }
 

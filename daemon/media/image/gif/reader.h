@@ -13,6 +13,7 @@
 #include "daemon/base/byte_buffer.h"
 #include "daemon/base/picture.h"
 #include "daemon/base/result.h"
+#include "daemon/media/image/gif/wide_codes.h"
 #include "daemon/media/image/picture_limits.h"
 #include "daemon/media/image/stored_codec.h"
 
@@ -58,12 +59,15 @@ class GifReader {
         sink(y, numbers);
       }
     }
+    if (wide_) wide_->finish();
     return Done{};
   }
 
  private:
   struct Source {
     std::span<const uint8_t> rest;
+    int last = 0;        // the byte before it
+    bool ended = false;  // more was wanted than there is
   };
   struct Close {
     void operator()(GifFileType* gif) const {
@@ -76,6 +80,8 @@ class GifReader {
   };
   static int read(GifFileType* gif, GifByteType* to, int count);
   bool read_extension();
+  // The picture's header, up to its coded data.
+  bool read_header();
   std::span<const GifPass> passes() const;
   // Red, green and blue of a number. Without a palette the numbers are grey values; entries that it lacks are black.
   std::array<uint8_t, 3> colour(int number) const;
@@ -84,6 +90,7 @@ class GifReader {
 
   Source source_;
   std::unique_ptr<GifFileType, Close> gif_;  // points to source_: the reader can't be moved
+  std::optional<WideCodes> wide_;            // of a picture that giflib does not decode
   std::optional<int> transparent_;
   Disposal disposal_ = Disposal::kKeep;
   int pictures_ = 0;  // that were found

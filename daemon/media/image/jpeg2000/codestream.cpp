@@ -153,8 +153,7 @@ Status check_colours(uint32_t number) {
                                                  {24, "e-sYCC colours"}}};
   const auto found =
       std::find_if(kColours.begin(), kColours.end(), [&](const Colours& colours) { return colours.number == number; });
-  if (found == kColours.end())
-    return not_decoded(kJpeg2000Name, "colours of the unknown kind " + std::to_string(number));
+  if (found == kColours.end()) return not_decoded(kJpeg2000Name, "colours of a kind that JPEG 2000 does not define");
   return found->name == nullptr ? Status(Done{}) : not_decoded(kJpeg2000Name, found->name);
 }
 

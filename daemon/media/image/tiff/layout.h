@@ -12,22 +12,33 @@
 namespace spdld::image {
 
 struct TiffLayout {
-  enum class Kind : uint8_t { kGrey, kGreyInverted, kPalette, kRgb };
+  enum class Kind : uint8_t {
+    kGrey,
+    kGreyInverted,
+    kPalette,
+    kRgb,
+    kCmyk,   // of ink, not inverted
+    kLab,    // CIE L*a*b* of 8 bits
+    kYcbcr,  // libtiff makes RGB of it
+  };
   enum class Alpha : uint8_t { kNone, kStraight, kMultiplied };  // kMultiplied: the colours are multiplied by alpha
 
   uint32_t width = 0, height = 0;
   int orientation = 1;
-  int bits = 0;     // of a sample: 1, 2, 4, 8 or 16; 32 of floats
+  int bits = 0;     // of a sample: 1 to 16; 32 of floats
   int samples = 0;  // of a pixel, as they are stored
   Kind kind = Kind::kGrey;
   Alpha alpha = Alpha::kNone;  // of the first sample behind the colours
   bool separate = false;       // a plane for each sample
   bool tiled = false;
   uint32_t tile_width = 0, tile_height = 0;  // of a tiled page
+  uint32_t strip_height = 0;                 // of a page that is not tiled
+  bool has_lab_offset = false;               // a* and b* are stored with 128 added to them, as ICC profiles have them
+  uint32_t luma_each = 1;                    // of YCbCr: so many pixels share a sample of each chroma
   uint16_t compression = 0;
 
   bool is_float() const { return bits == 32; }
-  int colours() const { return kind == Kind::kRgb ? 3 : 1; }
+  int colours() const;
   // The rows that are made of it where `wanted` pixels are asked for.
   PixelFormat format(const Pixels& wanted) const;
   // The bytes of all samples, as they are before their compression.

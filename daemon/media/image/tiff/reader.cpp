@@ -20,6 +20,11 @@ void unmap_nothing(thandle_t, void*, toff_t) {}
 
 }  // namespace
 
+int TiffReader::note_error(TIFF*, void* source, const char*, const char*, va_list) {
+  static_cast<Source*>(source)->has_complained = true;
+  return 1;
+}
+
 tmsize_t TiffReader::read(thandle_t source, void* to, tmsize_t count) {
   auto& from = *static_cast<Source*>(source);
   if (count <= 0 || from.at >= from.bytes.size()) return 0;
@@ -51,7 +56,7 @@ TiffReader::TiffReader(std::span<const uint8_t> bytes, int64_t piece_bytes_max, 
   const std::unique_ptr<TIFFOpenOptions, FreeOptions> options(TIFFOpenOptionsAlloc());
   if (!options) return;
   TIFFOpenOptionsSetMaxSingleMemAlloc(options.get(), piece_bytes_max);
-  TIFFOpenOptionsSetErrorHandlerExtR(options.get(), keep_silent, nullptr);
+  TIFFOpenOptionsSetErrorHandlerExtR(options.get(), note_error, &source_);
   TIFFOpenOptionsSetWarningHandlerExtR(options.get(), keep_silent, nullptr);
   tiff_.reset(TIFFClientOpenExt("", "r", &source_, read, refuse_to_write, seek, close_nothing, size, map, unmap_nothing,
                                 options.get()));

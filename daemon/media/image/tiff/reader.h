@@ -3,6 +3,7 @@
 
 #include <tiffio.h>
 
+#include <cstdarg>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -30,10 +31,15 @@ class TiffReader {
   uint16_t small(uint32_t tag, uint16_t otherwise = 0) const;   // of 16 bits
   TIFF* get() const { return tiff_.get(); }
 
+  // Whether libtiff has told an error since forget_complaints(): not every call gives one back.
+  bool has_complained() const { return source_.has_complained; }
+  void forget_complaints() const { source_.has_complained = false; }
+
  private:
   struct Source {
     std::span<const uint8_t> bytes;
     uint64_t at = 0;
+    bool has_complained = false;
   };
   struct Close {
     void operator()(TIFF* tiff) const { TIFFClose(tiff); }
@@ -43,7 +49,9 @@ class TiffReader {
   static toff_t size(thandle_t source);
   static int map(thandle_t source, void** bytes, toff_t* size);
 
-  Source source_;
+  static int note_error(TIFF* tiff, void* source, const char* module, const char* format, va_list words);
+
+  mutable Source source_;              // libtiff's calls change it
   std::unique_ptr<TIFF, Close> tiff_;  // points to source_: the reader can't be moved
   uint64_t pages_ = 0;
   int page_ = 0;

@@ -23,7 +23,8 @@ struct SamplePlace {
 std::vector<SamplePlace> sample_places(const TiffLayout& layout, const PixelFormat& format);
 
 // A row of samples: `in` has the samples of pixels side by side, `stride` of them for each pixel. It writes the sample
-// `first` of each of `width` pixels to its channels at `out`. Samples of 1, 2 and 4 bits are scaled to 8.
+// `first` of each of `width` pixels to its channels at `out`. Samples of fewer than 8 bits are scaled to 8, and of 9 to
+// 15 to 16.
 struct SampleRow {
   const uint8_t* in;
   size_t stride, first;
@@ -36,5 +37,8 @@ void put_palette(const TiffLayout& layout, const SampleRow& row, const TiffPalet
 
 // Divides the colours of RGBA pixels by their alpha, as Pillow does it: colours of alpha 0 become 0.
 void divide_by_alpha(const PixelFormat& format, uint8_t* pixels, size_t width);
+// Turns pixels of four inks into RGBA, as Pillow does it. Pixels of 16 bits get the colours of their upper 8 where
+// `of_upper`.
+void inks_to_rgba(const PixelFormat& format, bool of_upper, uint8_t* pixels, size_t width);
 
 }  // namespace spdld::image

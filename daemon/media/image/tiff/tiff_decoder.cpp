@@ -1,8 +1,11 @@
 #include <algorithm>
+#include <cstring>
 #include <optional>
 #include <string>
 
+#include "daemon/media/image/srgb_transforms.h"
 #include "daemon/media/image/stored_codec.h"
+#include "daemon/media/image/tiff/compressions.h"
 #include "daemon/media/image/tiff/layout.h"
 #include "daemon/media/image/tiff/reader.h"
 #include "daemon/media/image/tiff/samples.h"
@@ -20,11 +23,42 @@ Error no_page(const TiffReader& reader, int page) {
                  page == 0 ? "libtiff finds no page in it" : "libtiff can't read page " + std::to_string(page));
 }
 
+// libtiff's own conversion to RGB with alpha.
+class RgbaImage {
+ public:
+  RgbaImage() = default;
+  ~RgbaImage() {
+    if (has_begun_) TIFFRGBAImageEnd(&image_);
+  }
+  RgbaImage(const RgbaImage&) = delete;
+  RgbaImage& operator=(const RgbaImage&) = delete;
+
+  bool begin(TIFF* tiff, char* why) {
+    has_begun_ = TIFFRGBAImageBegin(&image_, tiff, 1, why) == 1;
+    image_.orientation = image_.req_orientation = ORIENTATION_TOPLEFT;  // rows and columns as they are stored
+    return has_begun_;
+  }
+  bool read(uint32_t first_row, uint32_t* pixels, uint32_t width, uint32_t height) {
+    image_.row_offset = static_cast<int>(first_row);
+    image_.col_offset = 0;
+    return TIFFRGBAImageGet(&image_, pixels, width, height) == 1;
+  }
+
+ private:
+  TIFFRGBAImage image_ = {};
+  bool has_begun_ = false;
+};
+
 // One decoding: the rows that are wanted, and how the stored samples come to them.
 class Reading {
  public:
-  Reading(const TiffReader& page, const TiffLayout& layout, CpuWatch& watch, PixelRows& rows)
-      : page_(page), layout_(layout), watch_(watch), rows_(rows), places_(sample_places(layout, rows.format)) {}
+  Reading(const TiffReader& page, const TiffLayout& layout, const Pixels& wanted, CpuWatch& watch, PixelRows& rows)
+      : page_(page),
+        layout_(layout),
+        wanted_(wanted),
+        watch_(watch),
+        rows_(rows),
+        places_(sample_places(layout, rows.format)) {}
 
   Status read(const Box& box, ByteBuffer& piece);
 
@@ -33,12 +67,17 @@ class Reading {
   Status read_strips(ByteBuffer& piece);
   Status read_tiles(ByteBuffer& piece);
   Status read_tile(uint32_t x, uint32_t y, int plane, ByteBuffer& piece);
+  Status read_by_library(ByteBuffer& piece);
+  // Makes RGB of other colours, where they were put as they are stored.
+  void convert(const Box& box);
   // Puts a stored row, or a tile's part of one, into the rows where they have it.
   void put(const uint8_t* samples, uint32_t x, uint32_t y, uint32_t width, int plane);
   bool has_row(uint32_t y) const {
     return y >= static_cast<uint32_t>(rows_.covers.y) &&
            y < static_cast<uint32_t>(rows_.covers.y + rows_.covers.height);
   }
+  // Of damaged fax data libtiff gives rows, and tells the error beside.
+  bool has_faults() const { return is_fax(layout_.compression) && page_.has_complained(); }
   int planes() const { return layout_.separate ? layout_.samples : 1; }
   static Error damaged_at(uint32_t y) {
     return damaged(kTiffName, "libtiff can't decode its pixels from row " + std::to_string(y) + " on");
@@ -46,6 +85,7 @@ class Reading {
 
   const TiffReader& page_;
   const TiffLayout& layout_;
+  const Pixels& wanted_;
   CpuWatch& watch_;
   PixelRows& rows_;
   std::vector<SamplePlace> places_;
@@ -91,7 +131,9 @@ Status Reading::read_strips(ByteBuffer& piece) {
   for (int plane = 0; plane < planes(); ++plane) {
     for (uint32_t y = 0; y < layout_.height; ++y) {
       if (watch_.is_over(samples / 64 + 1)) return costs_too_much(kTiffName, kTooMuchCpuTime);
-      if (TIFFReadScanline(page_.get(), row, y, static_cast<uint16_t>(plane)) != 1) return damaged_at(y);
+      if (is_fax(layout_.compression)) std::memset(row, 0, static_cast<size_t>(row_bytes));  // a row may be cut short
+      if (TIFFReadScanline(page_.get(), row, y, static_cast<uint16_t>(plane)) != 1 || has_faults())
+        return damaged_at(y);
       put(row, 0, y, layout_.width, plane);
     }
   }
@@ -104,7 +146,8 @@ Status Reading::read_tile(uint32_t x, uint32_t y, int plane, ByteBuffer& piece) 
     return costs_too_much(kTiffName, kTooMuchCpuTime);
   const auto bytes = static_cast<tmsize_t>(piece.size());
   const uint32_t tile = TIFFComputeTile(page_.get(), x, y, 0, static_cast<uint16_t>(plane));
-  if (TIFFReadEncodedTile(page_.get(), tile, piece.data(), bytes) != bytes) return damaged_at(y);
+  if (is_fax(layout_.compression)) std::memset(piece.data(), 0, piece.size());
+  if (TIFFReadEncodedTile(page_.get(), tile, piece.data(), bytes) != bytes || has_faults()) return damaged_at(y);
   const size_t row_bytes = piece.size() / layout_.tile_height;
   const uint32_t width = std::min(layout_.tile_width, layout_.width - x);
   const uint32_t height = std::min(layout_.tile_height, layout_.height - y);
@@ -130,14 +173,51 @@ Status Reading::read_tiles(ByteBuffer& piece) {
   return Done{};
 }
 
+// libtiff gives a strip, or a row of tiles, at once, and in the order in which its rows are stored.
+Status Reading::read_by_library(ByteBuffer& piece) {
+  char why[1024] = "";
+  RgbaImage image;
+  if (TIFFRGBAImageOK(page_.get(), why) != 1 || !image.begin(page_.get(), why))
+    return not_decoded(kTiffName, "YCbCr colours of which libtiff makes no RGB");
+  const uint32_t step = layout_.tiled ? layout_.tile_height : layout_.strip_height;
+  auto* const pixels = reinterpret_cast<uint32_t*>(piece.resize(sizeof(uint32_t) * size_t{layout_.width} * step));
+  for (uint32_t y = 0; y < layout_.height; y += step) {
+    const uint32_t height = std::min(step, layout_.height - y);
+    if (watch_.is_over(uint64_t{layout_.width} * height / 16 + 1)) return costs_too_much(kTiffName, kTooMuchCpuTime);
+    if (!image.read(y, pixels, layout_.width, height)) return damaged_at(y);
+    for (uint32_t row = 0; row < height; ++row) {
+      if (!has_row(y + row)) continue;
+      const uint32_t* from = pixels + size_t{layout_.width} * row;
+      uint8_t* to = first_ + rows_.stride_bytes * (y + row - static_cast<uint32_t>(rows_.covers.y));
+      for (uint32_t x = 0; x < layout_.width; ++x, ++from, to += 3) {
+        to[0] = static_cast<uint8_t>(TIFFGetR(*from));
+        to[1] = static_cast<uint8_t>(TIFFGetG(*from));
+        to[2] = static_cast<uint8_t>(TIFFGetB(*from));
+      }
+    }
+  }
+  return Done{};
+}
+
+void Reading::convert(const Box& box) {
+  const bool is_multiplied = layout_.alpha == TiffLayout::Alpha::kMultiplied;
+  for (int y = 0; y < box.height; ++y) {
+    uint8_t* const row = first_ + rows_.stride_bytes * static_cast<size_t>(y);
+    if (is_multiplied) divide_by_alpha(rows_.format, row, layout_.width);
+    if (layout_.kind == TiffLayout::Kind::kCmyk) inks_to_rgba(rows_.format, wanted_.bits == 8, row, layout_.width);
+    if (layout_.kind != TiffLayout::Kind::kLab || layout_.has_lab_offset) continue;
+    for (size_t i = 0; i < 3 * size_t{layout_.width}; ++i) row[i] ^= i % 3 == 0 ? 0 : 0x80;  // signed, as stored
+  }
+}
+
 Status Reading::read(const Box& box, ByteBuffer& piece) {
   if (const Status read = read_palette(); !read) return read;
   first_ = cover({0, box.y, rows_.picture.width, box.height}, rows_);
-  if (const Status read = layout_.tiled ? read_tiles(piece) : read_strips(piece); !read) return read;
-  if (layout_.alpha != TiffLayout::Alpha::kMultiplied) return Done{};
-  for (int y = 0; y < box.height; ++y)
-    divide_by_alpha(rows_.format, first_ + rows_.stride_bytes * static_cast<size_t>(y), layout_.width);
-  return Done{};
+  const Status read = layout_.kind == TiffLayout::Kind::kYcbcr ? read_by_library(piece)
+                      : layout_.tiled                          ? read_tiles(piece)
+                                                               : read_strips(piece);
+  if (read) convert(box);
+  return read;
 }
 
 class TiffCodec final : public StoredCodec {
@@ -200,6 +280,9 @@ class TiffCodec final : public StoredCodec {
     if (layout_.is_float() && wanted_.bits != 32)
       return Error{Trouble::kUnsupported,
                    "a TIFF with floating-point samples of 32 bits: write bits = 32 in decode-image for these"};
+    if (layout_.kind == TiffLayout::Kind::kLab) {
+      if (const Status chosen = lab_->choose_lab(); !chosen) return chosen.error();
+    }
     if (!layout_.is_float() && wanted_.bits == 32)
       return Error{Trouble::kContent,
                    "a TIFF of whole numbers, where bits = 32 of decode-image takes floating-point samples"};
@@ -216,8 +299,10 @@ class TiffCodec final : public StoredCodec {
 
   Status read(const TiffReader& page, const Box& box, CpuWatch& watch, PixelRows& rows) {
     if (layout_.compression == COMPRESSION_JPEG) TIFFSetField(page.get(), TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
-    const Status read = Reading(page, layout_, watch, rows).read(box, piece_);
+    page.forget_complaints();
+    const Status read = Reading(page, layout_, wanted_, watch, rows).read(box, piece_);
     piece_.shrink(kMemoryKeptMax);
+    if (read && layout_.kind == TiffLayout::Kind::kLab) lab_->apply(rows);
     return read;
   }
 
@@ -227,6 +312,7 @@ class TiffCodec final : public StoredCodec {
   std::optional<TiffReader> pages_;  // while pages are turned
   int64_t piece_bytes_max_ = 0;      // of it
   TiffLayout layout_;
+  std::unique_ptr<SrgbTransforms> lab_ = make_srgb_transforms();
   ByteBuffer piece_;  // a row, or a tile
 };
 
@@ -240,7 +326,8 @@ std::unique_ptr<ImageDecoder> make_tiff_decoder(const media::DecodeLimits& limit
 std::string tiff_code() {
   const std::string text = TIFFGetVersion();
   const std::string first = text.substr(0, text.find('\n'));
-  return "libtiff " + first.substr(first.rfind(' ') + 1);
+  const std::string of_lab = colour_code().empty() ? "" : ", " + colour_code();
+  return "libtiff " + first.substr(first.rfind(' ') + 1) + of_lab;
 }
 
 }  // namespace spdld::image
