@@ -176,6 +176,18 @@ TEST_CASE("the parameters of a mask", "[config]") {
   CHECK(with("dtype = \"int64\", fill = 65535"));
   expect_complaints(with("fill = 256"), {{16, "output[1].ops[0].fill", "at most 255 with dtype \"uint8\""}});
   expect_complaints(with("dtype = \"float32\""), {{16, "output[1].ops[0].dtype", "\"uint16\""}});
+  const std::string colours = "colours = [\"#000000\", \"#80FF00\"]";
+  CHECK(with(colours));
+  CHECK(with(colours + ", other = 255"));
+  CHECK(with("colours_file = \"classes.txt\""));
+  CHECK(canonical_json(*with("fill = 3").value) == canonical_json(*with("fill = 3, other = -1, colours = []").value));
+  expect_complaints(with("colours = [\"#000000\", \"red\"]"),
+                    {{16, "output[1].ops[0].colours", "must be texts such as \"#800000\", not \"red\""}});
+  expect_complaints(with(colours + ", colours_file = \"classes.txt\""),
+                    {{16, "output[1].ops[0].colours_file", "can't stand beside colours"}});
+  expect_complaints(with("other = 1"), {{16, "output[1].ops[0].other", "is for masks in colours"}});
+  expect_complaints(with(colours + ", other = 256"),
+                    {{16, "output[1].ops[0].other", "at most 255 with dtype \"uint8\""}});
 }
 
 TEST_CASE("a view is a part of the fingerprint, and a spec without one has its old text", "[config]") {

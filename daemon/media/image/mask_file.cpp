@@ -11,12 +11,13 @@ std::string text_of(const Size& size) { return std::to_string(size.width) + " x 
 
 }  // namespace
 
-Status read_mask(std::span<const uint8_t> content, int bits, const Size& size, const media::Run& run, MaskWork& work) {
+Status read_mask(std::span<const uint8_t> content, const Pixels& pixels, const Size& size, const media::Run& run,
+                 MaskWork& work) {
   View* const view = followed(run);
   if (view == nullptr || view->end() != size)
     return Error{Trouble::kInternal, "the geometry of sample " + std::to_string(run.sample) + " is not its view's"};
   if (!begins_like_png(content)) return Error{Trouble::kContent, "a mask must be a PNG, and this content is none"};
-  const Result<Size> found = work.decoder->open(content, false, true, {Colours::kStored, bits});
+  const Result<Size> found = work.decoder->open(content, false, true, pixels);
   if (!found) return found.error();
   if (*found != view->picture)
     return Error{Trouble::kContent, "the mask has " + text_of(*found) + " pixels, and its picture has " +

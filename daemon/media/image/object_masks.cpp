@@ -41,7 +41,7 @@ class ObjectMasks final : public media::Node {
  private:
   Status split(std::span<const uint8_t> content, const media::Run& run) const {
     auto& mask = run.workspace.of<MaskWork>();
-    if (const Status read = read_mask(content, 16, size_, run, mask); !read) return read;
+    if (const Status read = read_mask(content, {Colours::kStored, 16}, size_, run, mask); !read) return read;
     auto& work = run.workspace.of<ObjectWork>();
     const auto row = [&](int y) { return reinterpret_cast<const uint16_t*>(mask.rows.row(y)); };
     const Size& picture = mask.rows.picture;

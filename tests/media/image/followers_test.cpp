@@ -1,12 +1,15 @@
 // The operations that follow a view's leader, each by itself: what they write, and what they refuse.
 #include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
+#include <cstdio>
 #include <cstring>
 #include <set>
 #include <string>
 
 #include "config/operation.h"
 #include "daemon/media/chain.h"
+#include "daemon/media/image/mask_colours.h"
 #include "daemon/media/image/view.h"
 #include "daemon/media/text/json/json_reader.h"
 #include "tests/support/png_maker.h"
@@ -307,6 +310,100 @@ TEST_CASE("a mask gives the values of a PNG, cut, resized and mirrored", "[view]
       Sample().run<uint16_t>(op("decode-mask", {{"dtype", std::string("uint16")}}), text_of(deep.bytes));
   REQUIRE(values);
   CHECK((*values)[0] / 256 == deep.rgb[size_t{3} * (100 * 20 + 10 + 2 * 19)]);  // rgb has the upper halves
+}
+
+std::string colour_text(const uint8_t* rgb) {
+  std::array<char, 8> text{};
+  std::snprintf(text.data(), text.size(), "#%02x%02X%02x", unsigned{rgb[0]}, unsigned{rgb[1]}, unsigned{rgb[2]});
+  return text.data();
+}
+
+// All colours of a PNG, by their first pixels.
+std::vector<std::string> colours_of(const std::vector<uint8_t>& rgb) {
+  std::vector<std::string> colours;
+  for (size_t at = 0; at < rgb.size(); at += 3) {
+    const std::string colour = colour_text(rgb.data() + at);
+    if (std::find(colours.begin(), colours.end(), colour) == colours.end()) colours.push_back(colour);
+  }
+  return colours;
+}
+
+std::string joined(const std::vector<std::string>& texts) {
+  std::string all;
+  for (const std::string& text : texts) all += (all.empty() ? "" : ",") + text;
+  return all;
+}
+
+TEST_CASE("a mask in colours gives the numbers of its colours, cut, resized and mirrored", "[view]") {
+  const auto made = test::make_png(100, 80, {.colour = 3, .depth = 4});
+  const auto colours = colours_of(made.rgb);
+  const auto wanted = [&](size_t x, size_t y) {
+    const std::string colour = colour_text(made.rgb.data() + 3 * (100 * (20 + y) + 10 + 2 * (19 - x)));
+    return std::find(colours.begin(), colours.end(), colour) - colours.begin();
+  };
+  const auto mask = Sample().run<uint8_t>(op("decode-mask", {{"colours", joined(colours)}}), text_of(made.bytes));
+  const auto wide = Sample().run<int64_t>(
+      op("decode-mask", {{"colours", joined(colours)}, {"dtype", std::string("int64")}}), text_of(made.bytes));
+  REQUIRE(mask);
+  REQUIRE(wide);
+  for (size_t y = 0; y < 30; ++y) {
+    for (size_t x = 0; x < 20; ++x) {
+      REQUIRE((*mask)[20 * y + x] == wanted(x, y));
+      REQUIRE((*wide)[20 * y + x] == wanted(x, y));
+    }
+  }
+}
+
+TEST_CASE("a colour that is not known makes a mask bad content, or has the value `other`", "[view]") {
+  const auto made = test::make_png(100, 80, {.colour = 2, .depth = 8});
+  const std::string first = colour_text(made.rgb.data() + size_t{3} * (100 * 20 + 10 + 2 * 19));  // is shown first
+  CHECK_THAT(Sample().error<uint8_t>(op("decode-mask", {{"colours", first}}), text_of(made.bytes)),
+             Catch::Contains("the mask has the colour #") && Catch::Contains("in row 0, column 0"));
+  const auto mask =
+      Sample().run<uint8_t>(op("decode-mask", {{"colours", first}, {"other", int64_t{9}}}), text_of(made.bytes));
+  REQUIRE(mask);
+  CHECK((*mask)[0] == 0);
+  CHECK(std::count(mask->begin(), mask->end(), 9) > 500);
+  CHECK_THROWS_WITH(Sample().run<uint8_t>(op("decode-mask", {{"colours", first}, {"other", int64_t{300}}}), ""),
+                    Catch::Contains("values up to 300"));
+}
+
+// The values of these pixels; -1: of an unknown colour.
+int value_of(const image::MaskColours& colours, uint8_t red, uint8_t green, uint8_t blue) {
+  PixelRows rows;
+  rows.format = {3, 1};
+  rows.picture = {1, 1};
+  rows.covers = {0, 0, 1, 1};
+  rows.stride_bytes = 3;
+  uint8_t* const pixel = rows.memory.resize(3 + PixelRows::kSlackBytes);
+  pixel[0] = red, pixel[1] = green, pixel[2] = blue;
+  uint16_t value = 0;
+  return colours.convert(rows, std::nullopt, &value) ? value : -1;
+}
+
+TEST_CASE("a file of colours is read as data sets write it", "[view]") {
+  const auto of_file = [](std::string_view text) {
+    return image::MaskColours::of_file("colours.txt", {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+  };
+  for (const std::string_view text :
+       {"64 128 64\tAnimal\n192 0 128\tArchway\n0 128 192\tBicyclist\n",  // CamVid's label_colors.txt
+        "name,r,g,b\r\nAnimal,64,128,64\r\nArchway,192,0,128\r\n\r\nBicyclist,0,128,192",
+        "\xEF\xBB\xBF#408040\n#c00080\n#0080C0\n",
+        "# value red green blue\n2 0 128 192\n# more\n0 64 128 64\n1 192 0 128\n",
+        "Class2;64;128;64\nClass3;192;0;128\nClass4;0;128;192"}) {
+    CAPTURE(text);
+    const auto colours = of_file(text);
+    CHECK(colours.largest() == 2);
+    CHECK(value_of(colours, 64, 128, 64) == 0);
+    CHECK(value_of(colours, 192, 0, 128) == 1);
+    CHECK(value_of(colours, 0, 128, 192) == 2);
+    CHECK(value_of(colours, 1, 128, 192) == -1);
+  }
+  CHECK_THROWS_WITH(of_file("0 0 0\n0 0 300\n"), Catch::Contains("colours.txt, line 2: a colour of a mask is"));
+  CHECK_THROWS_WITH(of_file("0 0 0\nroad\n"), Catch::Contains("colours.txt, line 2"));
+  CHECK_THROWS_WITH(of_file("0 0 0\n1 1 1\n#000000\n"), Catch::Contains("the colour #000000 is there twice"));
+  CHECK_THROWS_WITH(of_file("road, sky\n"), Catch::Contains("has no line with a colour"));
+  CHECK_THROWS_WITH(of_file(""), Catch::Contains("has no line with a colour"));
 }
 
 TEST_CASE("masks that do not fit are bad content", "[view]") {
