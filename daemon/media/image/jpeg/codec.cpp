@@ -53,6 +53,9 @@ const char* process_name(int marker) {
   }
 }
 
+// The markers that ITU-T T.87 adds: of a frame, and of its parameters.
+bool is_of_jpeg_ls(int marker) { return marker == 0xF7 || marker == 0xF8; }
+
 // The kind of JPEG that `error` refuses; empty: it refuses none for its kind.
 const char* unsupported_kind(const jpeg_error_mgr& error) {
   switch (error.msg_code) {
@@ -60,6 +63,8 @@ const char* unsupported_kind(const jpeg_error_mgr& error) {
       return error.msg_parm.i[0] == 12 ? "a JPEG of 12 bits" : error.msg_parm.i[0] == 16 ? "a JPEG of 16 bits" : "";
     case JERR_SOF_UNSUPPORTED:
       return process_name(error.msg_parm.i[0]);
+    case JERR_UNKNOWN_MARKER:
+      return is_of_jpeg_ls(error.msg_parm.i[0]) ? "a JPEG-LS picture" : "";
     case JERR_ARITH_NOTIMPL:
       return "an arithmetic-coded JPEG";
     case JERR_FRACT_SAMPLE_NOTIMPL:
@@ -81,7 +86,8 @@ struct CodecCallbacks {
     common->err->format_message(common, text);
     Codec& self = codec(common);
     std::snprintf(self.unsupported_, sizeof self.unsupported_, "%s", unsupported_kind(*common->err));
-    self.give_up(text);
+    const bool is_unknown = common->err->msg_code == JERR_UNKNOWN_MARKER;  // libjpeg tells its number
+    self.give_up(is_unknown ? "a marker in it is none of JPEG's" : text);
   }
   static void emit_message(j_common_ptr common, int level) {
     const int code = common->err->msg_code;

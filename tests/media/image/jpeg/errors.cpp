@@ -87,6 +87,8 @@ TEST_CASE("a picture of a format that is not decoded is unsupported, and no dama
   CHECK_THAT(unsupported(*decoder, changed(kPrecision, 12)), Contains("a JPEG of 12 bits"));
   CHECK_THAT(unsupported(*decoder, changed(kMarker, 0xC3)), Contains("a lossless JPEG"));
   CHECK_THAT(unsupported(*decoder, changed(kMarker, 0xC5)), Contains("a hierarchical JPEG"));
+  CHECK_THAT(unsupported(*decoder, changed(kMarker, 0xF7)), Contains("a JPEG-LS picture"));
+  CHECK_THAT(refusal(*decoder, changed(kMarker, 0xF2)), Contains("a damaged JPEG: a marker in it is none of JPEG's"));
   check_still_works(*decoder);
   CHECK_THAT(refusal(*decoder, changed(kPrecision, 77)), Contains("damaged"));  // no JPEG has 77 bits
   auto cut = changed(kPrecision, 77);

@@ -1,0 +1,46 @@
+#!/usr/bin/python3
+"""The reasons for which the media rooms refuse content name formats and features in words, and never by a bare number."""
+import sys
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/support"))
+import bare_numbers  # noqa: E402
+import cases  # noqa: E402
+
+
+class TheMediaRooms(unittest.TestCase):
+    def test_write_no_bare_number(self):
+        paths = sorted(path for path in (ROOT / "daemon/media").rglob("*") if path.suffix in (".cpp", ".h"))
+        found = [f"{path.relative_to(ROOT)}:{line}: {what}" for path in paths
+                 for line, what in bare_numbers.in_source(path.read_text())]
+        self.assertGreater(len(paths), 300)
+        self.assertEqual(found, [], "name it in words:\n" + "\n".join(found))
+
+    def test_have_refusals_that_are_looked_at(self):
+        refusals = sum((path.read_text().count("not_decoded(") for path in (ROOT / "daemon/media/image").rglob("*.cpp")), 0)
+        self.assertGreater(refusals, 30)
+
+
+class TheLook(unittest.TestCase):
+    def test_finds_bare_numbers_in_source(self):
+        for text in ('not_decoded(kName, "a compression of kind " + std::to_string(number))', 'return damaged("colours of the unknown kind "\n  + to_string(kind));',
+                     'snprintf(text, 9, "marker 0x%02x", marker)', '"the codec " + std::to_string(id)', 'out << std::hex << tag;',
+                     '"compression number " + std::to_string(n)'):
+            self.assertEqual(len(bare_numbers.in_source("\n" + text)), 1, text)
+
+    def test_leaves_counts_and_sizes_and_remarks(self):
+        for text in ('"samples of " + std::to_string(bits) + " bits"', '"a JPEG of " + std::to_string(count) + " components"',
+                     '// a code " + std::to_string(n)', 'return "libwebp " + std::to_string(version >> 16)', '"#%06x"'):
+            self.assertEqual(bare_numbers.in_source(text), [], text)
+
+    def test_finds_bare_numbers_in_sentences(self):
+        for text in ("a TIFF with a compression of kind 4", "Unsupported marker type 0xf7", "codec 86018 is not known", "Error number -22 occurred"):
+            self.assertTrue(bare_numbers.in_sentence(text), text)
+        for text in ("a TIFF with samples of 20 bits", "a GIF of 3 frames", "JPEG 2000 data", "1 of 5 codes", "the H.264 format of 10 bits"):
+            self.assertEqual(bare_numbers.in_sentence(text), "", text)
+
+
+if __name__ == "__main__":
+    cases.main()
