@@ -141,7 +141,7 @@ class Names(unittest.TestCase):
 
     def test_enumerators_of_other_modules_are_gaps(self):
         for expression in ("mine.InterpolationMode.BICUBIC", "mine.BICUBIC", "InterpolationMode.BICUBIC", "'bicubic'", "torch.BICUBIC",
-                           "T.BICUBIC", "T.InterpolationMode('bicubic')", "PIL.Image.BICUBIC"):
+                           "T.BICUBIC", "T.InterpolationMode(bicubic)", "T.InterpolationMode('BICUBIC')", "T.InterpolationMode(3)", "PIL.Image.BICUBIC"):
             with self.subTest(expression):
                 _, faults, _ = read(f"import mine\nfrom mine import InterpolationMode\nmade = T.Compose([Resize(3, {expression})])\n")
                 self.assertEqual(len(faults), 1)

@@ -38,7 +38,7 @@ TRAIN = """
 """
 OTHER = """
     steps = [T.Resize(40)]
-    if True:
+    if found:
         steps.append(T.CenterCrop(30))
     size = 30
     size = 40

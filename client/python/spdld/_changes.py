@@ -10,7 +10,9 @@ from spdld._names import Names, Scope
 
 _MODULE_CHANGES = ("setattr", "delattr")
 _HARMLESS_METHODS = ("copy", "count", "index", "keys", "values", "items", "get", "format", "join", "split", "eval", "train",
-                     "forward", "find_classes", "__len__", "__getitem__")
+                     "forward", "find_classes", "__len__", "__getitem__", "add_argument", "add_argument_group",
+                     "add_mutually_exclusive_group", "set_defaults", "parse_args", "parse_known_args", "print_help", "error",
+                     "set_epoch")
 _HARMLESS_FUNCTIONS = ("print", "len", "list", "tuple", "str", "repr", "isinstance", "issubclass", "type", "sorted",
                        "enumerate", "zip", "reversed", "dict", "range", "sum", "min", "max", "iter", "next", "any", "all", "set", "id",
                        "hasattr", "getattr", "callable", "int", "float", "round", "bool", "map", "filter", "vars")
@@ -20,7 +22,8 @@ _KEEPERS = ("list", "tuple", "sorted", "enumerate", "zip", "reversed", "dict", "
 _DATA = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader", "torchvision.datasets.ImageFolder",
          "torchvision.datasets.folder.ImageFolder")
 _LOGGING = ("debug", "info", "warning", "error", "exception", "critical", "log", "print")
-_LIBRARIES = ("torch", "torchvision", "PIL", "numpy", "os", "math", "pathlib")
+_LIBRARIES = ("torch", "torchvision", "PIL", "numpy", "os", "math", "pathlib", "json", "yaml", "pprint", "logging", "wandb", "random")
+_TRAINERS = ("accelerate", "lightning", "pytorch_lightning")
 _HOLDERS = (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.BinOp, ast.IfExp, ast.BoolOp, ast.Starred, ast.keyword,
             ast.FormattedValue, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _READERS = (ast.Compare, ast.If, ast.While, ast.Assert, ast.Expr, ast.JoinedStr, ast.UnaryOp, ast.For, ast.AsyncFor,
@@ -65,6 +68,10 @@ class Changes:
 
     def _look_at_call(self, call: ast.Call) -> None:
         name = call.func.id if isinstance(call.func, ast.Name) else ""
+        for binding in self._names.bindings(call.func) if isinstance(call.func, ast.Name) else []:
+            method = binding.value  # add = steps.append
+            if isinstance(method, ast.Attribute) and method.attr not in _HARMLESS_METHODS and self._dotted(method) is None:
+                self._change(method.value, call.lineno)
         if name in _MODULE_CHANGES and call.args:
             known = call.args[1].value if len(call.args) > 1 and isinstance(call.args[1], ast.Constant) else None
             self._change(call.args[0], call.lineno, ast.Attribute(call.args[0], str(known), ast.Store()) if known else None)
@@ -82,7 +89,10 @@ class Changes:
         """Whether what globals() gives is used otherwise than by a look at a part of it."""
         above = self._names.above.get(call)
         if isinstance(above, ast.Subscript) and above.value is call:
-            return not isinstance(above.ctx, ast.Load)
+            part = self._names.above.get(above)
+            is_part_changed = isinstance(part, (ast.Attribute, ast.Subscript)) and part.value is above and not (
+                isinstance(part.ctx, ast.Load) and not isinstance(self._names.above.get(part), ast.Call))
+            return is_part_changed or not isinstance(above.ctx, ast.Load)
         if isinstance(above, ast.Attribute):
             return above.attr not in ("get", "keys", "values", "items", "copy")
         return not isinstance(above, (ast.Compare, ast.Expr, ast.Call, ast.keyword, ast.Starred))
@@ -107,11 +117,19 @@ class Changes:
         return source if is_known else None
 
     def _gives_data(self, source: ast.expr) -> bool:
-        parts = list(ast.walk(source))
-        parts += [part for name in parts if isinstance(name, ast.Name) for binding in self._names.bindings(name)
-                  if binding.value is not None for part in ast.walk(binding.value)]
+        parts = self._parts(source)
         return any(isinstance(part, ast.Call) and self._dotted(part.func) in _DATA for part in parts) and \
             not any(isinstance(part, ast.Attribute) and part.attr in ("transform", "transforms") for part in ast.walk(source))
+
+    def _parts(self, source: ast.expr, depth: int = 12) -> List[ast.AST]:
+        """The nodes of an expression, and of what its names are bound to."""
+        parts: List[ast.AST] = list(ast.walk(source))
+        for name in [part for part in parts if isinstance(part, ast.Name)] if depth > 0 else []:
+            for binding in self._names.bindings(name):
+                if binding.value is not None:
+                    is_alias = isinstance(binding.value, (ast.Name, ast.Subscript))
+                    parts += self._parts(binding.value, depth - 1) if is_alias else ast.walk(binding.value)
+        return parts
 
     def _is_plain(self, node: ast.AST) -> bool:
         """A call that gives a number or a text."""
@@ -133,9 +151,12 @@ class Changes:
                     return False  # _look_at() sees the change
                 called = above
             elif isinstance(above, ast.Call):
+                if above.func is node and isinstance(node, ast.Call):
+                    return True  # getattr(steps, "append")(...)
                 if above.func is node:
                     return isinstance(called, ast.Attribute) and called.attr not in (*_HARMLESS_METHODS, *_LOGGING)
-                if not self._is_harmless(above):
+                if not self._is_harmless(above) or (isinstance(node, ast.Attribute) and node is called and
+                                                    getattr(above.func, "id", "") in ("map", "filter", "sorted", "min", "max")):
                     return True
                 if not self._keeps(above):
                     return False
@@ -146,7 +167,7 @@ class Changes:
         if isinstance(above, (ast.Assign, ast.AnnAssign, ast.NamedExpr)):
             targets = above.targets if isinstance(above, ast.Assign) else [above.target]
             return any(isinstance(part, (ast.Attribute, ast.Subscript)) for target in targets for part in ast.walk(target))
-        return not isinstance(above, _READERS)
+        return not isinstance(above, _READERS) and not (isinstance(above, ast.Return) and node is name and self._is_loader(name))
 
     def _is_harmless(self, call: ast.Call) -> bool:
         if isinstance(call.func, ast.Name) and self._names.is_builtin(call.func.id):
@@ -154,7 +175,22 @@ class Changes:
         full = self._dotted(call.func)
         if full is not None:
             return full.partition(".")[0] in _LIBRARIES
-        return isinstance(call.func, ast.Attribute) and call.func.attr in _LOGGING
+        return isinstance(call.func, ast.Attribute) and (call.func.attr in _LOGGING or self._is_trainers(call.func.value))
+
+    def _is_trainers(self, node: ast.expr) -> bool:
+        """An object of a library that trains with data as it is."""
+        values = [binding.value for binding in self._names.bindings(node)] if isinstance(node, ast.Name) else [node]
+        made = values[0] if len(values) == 1 else None
+        full = self._dotted(made.func) if isinstance(made, ast.Call) else None
+        return full is not None and full.partition(".")[0] in _TRAINERS
+
+    def _is_loader(self, name: ast.Name, depth: int = 12) -> bool:
+        """Whether a name stands for a DataLoader alone."""
+        values = [binding.value for binding in self._names.bindings(name)]
+        made = values[0] if len(values) == 1 else None
+        if isinstance(made, ast.Name) and depth > 0:
+            return self._is_loader(made, depth - 1)
+        return isinstance(made, ast.Call) and self._dotted(made.func) in _DATA[:2]
 
     def _keeps(self, call: ast.Call) -> bool:
         """Whether what a harmless call gives may hold its arguments, and is no DataLoader, which everybody may have."""
@@ -196,7 +232,7 @@ class Changes:
 def _names_of(node: ast.expr, is_deep: bool) -> List[ast.Name]:
     """The names whose values an expression's value may be; of a call, the names of its arguments."""
     if is_deep:
-        return [part for part in ast.walk(node) if isinstance(part, ast.Name)]
+        return _names_below(node)
     while isinstance(node, (ast.Attribute, ast.Subscript)):
         node = node.value
     if isinstance(node, ast.Name):
@@ -208,3 +244,14 @@ def _names_of(node: ast.expr, is_deep: bool) -> List[ast.Name]:
     if isinstance(node, ast.BoolOp):
         return [name for part in node.values for name in _names_of(part, False)]
     return []
+
+
+def _names_below(node: ast.AST) -> List[ast.Name]:
+    """All names of an expression whose values the expression's value may hold: no indexes, and no parser of what it has parsed."""
+    if isinstance(node, ast.Name):
+        return [node]
+    if isinstance(node, ast.Subscript):
+        return _names_below(node.value)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("parse_args", "parse_known_args"):
+        return []
+    return [name for child in ast.iter_child_nodes(node) for name in _names_below(child)]

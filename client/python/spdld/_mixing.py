@@ -6,7 +6,7 @@ from spdld._script import Script
 from spdld._values import Refused
 
 _NAMES = [f"torchvision.transforms.v2.{name}" for name in ("RandomChoice", "CutMix", "MixUp")]
-_COLLATE = ("torch.utils.data.default_collate", "torch.utils.data.dataloader.default_collate",
+DEFAULT_COLLATE = ("torch.utils.data.default_collate", "torch.utils.data.dataloader.default_collate",
             "torch.utils.data._utils.collate.default_collate")
 
 
@@ -28,9 +28,18 @@ def mixing_of(script: Script, loader: Optional[ast.Call], collate: Optional[ast.
 def _mixers(script: Script) -> List[ast.Call]:
     """The calls that make CutMix and MixUp, and a RandomChoice that has nothing else."""
     mixes = script.calls(*_NAMES[1:])
-    choices = [call for call in script.calls(_NAMES[0]) if any(part in mixes for part in ast.walk(call))]
-    inner = {part for call in choices for part in ast.walk(call) if part is not call}
+    choices = [call for call in script.calls(_NAMES[0]) if any(part in mixes for part in parts_of(script, call))]
+    inner = {part for call in choices for part in parts_of(script, call) if part is not call}
     return choices + [call for call in mixes if call not in inner]
+
+
+def parts_of(script: Script, call: ast.Call) -> List[ast.AST]:
+    """The nodes of a call, and of what the names in its list stand for."""
+    parts = list(ast.walk(call))
+    for name in [part for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)]:
+        found = _followed(script, name)
+        parts += [] if found is None or found is name else list(ast.walk(found))
+    return parts
 
 
 def _in_collate(script: Script, collate: Optional[ast.expr]) -> Optional[ast.expr]:
@@ -46,7 +55,7 @@ def _in_collate(script: Script, collate: Optional[ast.expr]) -> Optional[ast.exp
     if not isinstance(result, ast.Call) or len(result.args) != 1 or result.keywords or len(names) != 1:
         return None
     inner = result.args[0]
-    if isinstance(inner, ast.Starred) and isinstance(inner.value, ast.Call) and script.dotted(inner.value.func) in _COLLATE and \
+    if isinstance(inner, ast.Starred) and isinstance(inner.value, ast.Call) and script.dotted(inner.value.func) in DEFAULT_COLLATE and \
             [ast.unparse(argument) for argument in inner.value.args] == names:
         return _followed(script, result.func)
     return None

@@ -2,7 +2,7 @@
 import ast
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
@@ -28,7 +28,7 @@ class Scope:
     def owner(self, name: str) -> "Scope":
         """The scope in which this scope binds the name."""
         scope: Scope = self
-        if self.outer.get(name) == "global":
+        if self.outer.get(name) == "global" or "." in name:  # what stands for an attribute of the script's own object
             while scope.above is not None:
                 scope = scope.above
         elif self.outer.get(name) == "nonlocal":
@@ -50,23 +50,24 @@ class Names:
         self._stars = stars
         self._unknown_stars: List[Tuple[int, str]] = []
         self.module = Scope("module", None)
-        self._scopes: Dict[ast.AST, Scope] = {}
+        self.scopes: Dict[ast.AST, Scope] = {}  # the scope that a node stands in
+        self.inner: Dict[ast.AST, Scope] = {}  # the scope that a function makes
         self._handled: Set[ast.AST] = set()
         self.above: Dict[ast.AST, ast.AST] = {}  # the node that holds a node
         for node in ast.walk(tree):
             for child in ast.iter_child_nodes(node):
                 self.above[child] = node
         self._visit(tree, self.module)
-        self._all = {name for scope in {self.module, *self._scopes.values()} for name in scope.names}
+        self._all = {name for scope in {self.module, *self.scopes.values()} for name in scope.names}
 
     def bindings(self, node: ast.Name) -> List[Binding]:
         return self.place(node)[1]
 
     def place(self, node: ast.Name) -> Tuple[Optional[Scope], List[Binding]]:
         """The scope that a name belongs to and all its bindings there. No scope: it is built in, or it is unknown."""
-        scope: Optional[Scope] = self._scopes.get(node, self.module)
+        scope: Optional[Scope] = self.scopes.get(node, self.module)
         first = scope
-        if scope is not None and node.id in scope.outer:
+        if scope is not None and (node.id in scope.outer or "." in node.id):
             scope = scope.owner(node.id)
         while scope is not None:
             found = scope.names.get(node.id, [])
@@ -75,6 +76,9 @@ class Names:
                 return scope, [*found, *hidden]
             scope = scope.above
         return None, [Binding(line) for line, _ in self._unknown_stars]
+
+    def scope_of(self, node: ast.AST) -> Scope:
+        return self.scopes[node]
 
     def is_builtin(self, name: str) -> bool:
         """Whether nothing in the script gives this name another meaning."""
@@ -87,8 +91,8 @@ class Names:
             scope.owner(name).names.setdefault(name, []).append(binding)
 
     def _visit(self, node: ast.AST, scope: Scope) -> None:
-        self._scopes[node] = scope
-        if isinstance(node, _FUNCTIONS):
+        self.scopes[node] = scope
+        if isinstance(node, FUNCTIONS):
             self._function(node, scope)
         elif isinstance(node, ast.ClassDef):
             self._bind(scope, node.name, Binding(node.lineno, made=node))
@@ -111,8 +115,8 @@ class Names:
                 self._visit(child, scope)
 
     def _function(self, node: ast.AST, scope: Scope) -> None:
-        assert isinstance(node, _FUNCTIONS)
-        inner = Scope("function", scope)
+        assert isinstance(node, FUNCTIONS)
+        inner = self.inner[node] = Scope("function", scope)
         spec = node.args
         for part in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs, *filter(None, (spec.vararg, spec.kwarg))):
             self._bind(inner, part.arg, Binding(node.lineno, made=part))
@@ -196,5 +200,5 @@ def _declarations(nodes: Sequence[ast.AST]) -> Iterator["ast.Global | ast.Nonloc
         node = queue.pop()
         if isinstance(node, (ast.Global, ast.Nonlocal)):
             yield node
-        elif not isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
+        elif not isinstance(node, (*FUNCTIONS, ast.ClassDef)):
             queue += ast.iter_child_nodes(node)

@@ -1,33 +1,23 @@
 """Reads a training script's transforms, data sets and DataLoaders from its text. Nothing of the script is run."""
 import ast
-import math
-import os
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from spdld._changes import Changes
-from spdld._names import Names
-from spdld._operations import ARGUMENTS, DEFAULT, NONE, ONLY_V2, REQUIRED, Transform, why_none
+from spdld._computing import FUNCTIONS, METHODS, arithmetic, bounded, compared, joined, no_member, part_of
+from spdld._hints import hint_of
+from spdld._inlining import UNKNOWN
+from spdld._operations import ARGUMENTS, DEFAULT, REQUIRED, Transform, why_none
 from spdld._transforms import LIST
+from spdld._tree import ENUMS, FIRST, SECOND, Tree, shown
+from spdld._unfolding import unfold
 from spdld._values import Member, Refused
 
-_SHOWN_MAX = 60
 _STEPS_MAX = 100_000  # of one look at a value: names that double a list may not take for ever
-_LIST_MAX, _TEXT_MAX, _WHOLE_MAX = 4096, 65536, 1 << 63
+_LIST_MAX = 4096
 _DATASET = (("root", REQUIRED), ("transform", None), ("target_transform", None), ("loader", None), ("is_valid_file", None))
 _LOADER = tuple((name, None) for name in (
     "dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn", "pin_memory", "drop_last",
     "timeout", "worker_init_fn", "multiprocessing_context", "generator", "prefetch_factor", "persistent_workers", "pin_memory_device",
     "in_order"))
-_FIRST = ("torchvision.transforms", "torchvision.transforms.transforms", "torchvision.transforms.autoaugment")
-_SECOND = "torchvision.transforms.v2"
-_ENUMS = ("InterpolationMode", "AutoAugmentPolicy")
-# What "from module import *" brings.
-_STARS = {
-    "torchvision.transforms": {**{name: f"torchvision.transforms.{name}" for name in (*ARGUMENTS, *NONE, *_ENUMS)
-                                  if name not in (*ONLY_V2, "Sequential")},
-                               **{name: f"torchvision.transforms.{name}" for name in ("functional", "transforms", "autoaugment")}},
-    _SECOND: {name: f"{_SECOND}.{name}" for name in (*ARGUMENTS, *NONE, *_ENUMS, "functional") if name != "Sequential"},
-}
 
 
 class Call(NamedTuple):
@@ -37,80 +27,39 @@ class Call(NamedTuple):
     given: Dict[str, ast.expr]
 
 
-class Script:
-    def __init__(self, text: "str | bytes", path: str):
-        self._tree = ast.parse(text, path)
-        self._names = Names(self._tree, _STARS)
-        self._changes = Changes(self._tree, self._names, self._dotted)
+class Script(Tree):
+    """A script as it runs: its functions' lines stand where they are called, and what is not run is left out.
+
+    arguments: the script's command line; none: the script runs without arguments.
+    """
+
+    def __init__(self, text: "str | bytes", path: str, arguments: Optional[Sequence[str]] = None):
+        super().__init__(ast.parse(text, path))
+        self.command_line = None if arguments is None else list(arguments)
+        self.options: Dict[str, Any] = {}  # of the command line, whose defaults were read
         self._steps = 0
+        self._asked: Set[ast.AST] = set()
+        unfold(self, self._tree, arguments)
 
-    def doubts(self) -> List[Tuple[int, str]]:
-        """Lines that may give any name another meaning, and sentences about them."""
-        return self._changes.doubts
+    def alternatives(self, node: ast.expr, depth: int = 20) -> List[ast.expr]:
+        """What a name may stand for, where the script gives it several values; else the expression itself."""
+        if isinstance(node, ast.Subscript) and depth > 0:
+            try:
+                part = self._part(node, False)
+            except Refused:
+                part = None
+            return [node] if part is None else self.alternatives(part, depth - 1)
+        if isinstance(node, ast.IfExp) and depth > 0:
+            return self.alternatives(node.body, depth - 1) + self.alternatives(node.orelse, depth - 1)
+        bindings = self._names.bindings(node) if isinstance(node, ast.Name) and self.dotted(node) is None else []
+        values = [binding.value for binding in bindings if binding.value is not None]
+        if not values or len(values) != len(bindings) or depth == 0:
+            return [node]
+        return [entry for value in values for entry in self.alternatives(value, depth - 1)]
 
-    def nodes(self, *kinds: Any) -> List[Any]:
-        return [node for node in ast.walk(self._tree) if isinstance(node, kinds)]
-
-    def calls(self, *names: str) -> List[ast.Call]:
-        """All calls of functions with these full names, in the order of the lines."""
-        found = [node for node in self.nodes(ast.Call) if self.dotted(node.func) in names]
-        return sorted(found, key=lambda call: (call.lineno, call.col_offset))
-
-    def calls_below(self, module: str) -> List[ast.Call]:
-        found = [node for node in self.nodes(ast.Call) if (self.dotted(node.func) or "").startswith(module + ".")]
-        return sorted(found, key=lambda call: (call.lineno, call.col_offset))
-
-    def dotted(self, node: ast.AST) -> Optional[str]:
-        """The full name of what an expression names, by the script's imports; None where it is no such name."""
-        full = self._dotted(node)
-        return full if full is None or self._changes.line_of_patch(full) is None else None
-
-    def _dotted(self, node: ast.AST) -> Optional[str]:
-        for _ in range(20):
-            if isinstance(node, ast.Attribute):
-                base = self._dotted(node.value)
-                return None if base is None else f"{base}.{node.attr}"
-            if not isinstance(node, ast.Name):
-                return None
-            bindings = self._names.bindings(node)
-            if bindings and all(binding.full is not None and binding.full == bindings[0].full for binding in bindings):
-                return bindings[0].full
-            if len(bindings) != 1 or not isinstance(bindings[0].value, (ast.Name, ast.Attribute)):
-                return None
-            node = bindings[0].value
-        return None
-
-    def why_unknown(self, node: ast.expr) -> str:
-        """Why the text does not tell what a name of a module's member stands for; empty: there is nothing to say."""
-        full = self._dotted(node)
-        line = None if full is None else self._changes.line_of_patch(full)
-        if line is not None:
-            return f"needs {shown(node)}, which line {line} of the script changes"
-        while isinstance(node, ast.Attribute):
-            node = node.value
-        bindings = self._names.bindings(node) if isinstance(node, ast.Name) else []
-        if len(bindings) > 1:
-            lines = " and ".join(str(line) for line in sorted({binding.line for binding in bindings})[:4])
-            return f"needs {shown(node)}, which the script sets in {len(bindings)} places (line {lines})"
-        return ""
-
-    def name_of(self, node: ast.expr) -> Optional[ast.Name]:
-        """The name that the script binds to this expression, alone."""
-        above: Any = self._names.above.get(node)
-        single: Any = getattr(above, "target", None)
-        targets: List[Any] = above.targets if isinstance(above, ast.Assign) else [single]
-        if len(targets) != 1 or not isinstance(targets[0], ast.Name) or getattr(above, "value", None) is not node:
-            return None
-        return targets[0] if len(self._names.bindings(targets[0])) == 1 else None
-
-    def line_of_change(self, name: ast.Name) -> Optional[int]:
-        """The line that may change a part of what a name stands for, such as its attribute or its list."""
-        return self._changes.line_of(name)
-
-    def holds(self, target: ast.AST, node: ast.AST) -> bool:
-        """Whether the target is assigned this expression."""
-        above = self._names.above.get(target)
-        return isinstance(above, (ast.Assign, ast.AnnAssign)) and above.value is node
+    def names_of(self, node: ast.expr) -> Set[Optional[str]]:
+        """The full names that an expression may stand for."""
+        return {self.dotted(entry) for entry in self.alternatives(node)}
 
     def made(self, node: ast.expr) -> Optional[ast.AST]:
         """The definition of the function that a name stands for alone, or a lambda."""
@@ -128,19 +77,66 @@ class Script:
 
         even_changed: the expression that made the value is wanted, whatever became of the value.
         """
-        for _ in range(20):
+        for _ in range(40):
+            if isinstance(node, ast.Subscript):
+                part = self._part(node, even_changed)
+                if part is None:
+                    return node
+                node = part
+                continue
             if not isinstance(node, ast.Name) or self.dotted(node) is not None:
                 return node
             bindings = self._names.bindings(node)
             if len(bindings) > 1:
-                raise Refused(f"needs {node.id}, which the script sets in {len(bindings)} places")
+                lines = sorted({binding.line for binding in bindings})
+                where = f" ({', '.join(map(str, lines[:4]))})" if len(lines) > 1 else ""
+                raise Refused(f"needs {shown(node)}, which the script sets in {len(bindings)} places{where}")
             if not bindings or bindings[0].value is None:
-                raise Refused(f"needs {node.id}, whose value the script's text does not tell")
-            line = self._changes.line_of(node)
+                raise Refused(f"needs {shown(node)}, whose value the script's text does not tell")
+            line = self._line_of_change(node)
             if line is not None and not even_changed:
-                raise Refused(f"needs {node.id}, which line {line} of the script may change")
-            node = bindings[0].value
+                raise Refused(f"needs {shown(node)}, which line {line} of the script may change{self._default_of(bindings[0].value)}")
+            last, node = node, bindings[0].value
+            if isinstance(node, ast.Name) and node.id == UNKNOWN:
+                raise Refused(getattr(node, "why", f"needs {shown(last)}, whose value the script's text does not tell"))
         raise Refused(f"needs {shown(node)}, whose value the script's text does not tell")
+
+    @staticmethod
+    def _default_of(value: Optional[ast.expr]) -> str:
+        option = getattr(value, "option", None)
+        return f" ({option} gives {shown(value)})" if value is not None and option is not None else ""
+
+    def _line_of_change(self, name: ast.Name) -> Optional[int]:
+        """Of an attribute that has become a name, also the lines that may change its object."""
+        line = self._changes.line_of(name)
+        if line is None and "." in name.id:
+            mark = name.id.rpartition("@")[2]
+            for call in self.nodes(ast.Call):
+                if mark == f"n{getattr(call, 'namespace', 0)}" or mark == getattr(call, "instance_of", None):
+                    above = self._names.above.get(call)
+                    targets = above.targets if isinstance(above, ast.Assign) else []
+                    lines = [self._changes.line_of(target) for target in targets if isinstance(target, ast.Name)]
+                    line = next((entry for entry in lines if entry is not None), line)
+        return line
+
+    def _part(self, node: ast.Subscript, even_changed: bool) -> Optional[ast.expr]:
+        """The expression that a list or a dict, written out in the script, has at a place; None where it is no such."""
+        if node in self._asked:
+            return None
+        self._asked.add(node)
+        try:
+            base = self.followed(node.value, even_changed)
+            if not isinstance(base, (ast.Dict, ast.List, ast.Tuple)):
+                return None
+            index = self._value(node.slice)
+            if isinstance(base, ast.Dict):
+                keys = [None if key is None else self._value(key) for key in base.keys]
+                return base.values[keys.index(index)] if keys.count(index) == 1 and None not in keys else None
+            plain = not any(isinstance(entry, ast.Starred) for entry in base.elts)
+            fits = isinstance(index, int) and not isinstance(index, bool) and -len(base.elts) <= index < len(base.elts)
+            return base.elts[index] if plain and fits else None
+        finally:
+            self._asked.discard(node)
 
     def value(self, node: ast.expr) -> Any:
         """The value of an expression made of literals, of names bound to such, and of arithmetic."""
@@ -154,24 +150,82 @@ class Script:
         name = self.dotted(node)
         if name is not None:
             return Member(name)
+        if isinstance(node, ast.Name) and node.id == "__name__" and not self._names.bindings(node):
+            return "__main__"
         node = self.followed(node)
         if isinstance(node, ast.Constant):
-            return node.value
+            return self._noted(node, node.value)
         if isinstance(node, (ast.List, ast.Tuple)):
             values = [self._value(entry) for entry in node.elts]
-            return values if isinstance(node, ast.List) else tuple(values)
+            return self._noted(node, values if isinstance(node, ast.List) else tuple(values))
         if isinstance(node, ast.Dict) and all(key is not None for key in node.keys):
             return self._dict(node)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-            return -self._number(node.operand)
+            return self._noted(node, -self._number(node.operand))
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            return not no_member_or_refused(self._value(node.operand), node)
         if isinstance(node, ast.BinOp):
             return self._computed(node)
+        if isinstance(node, (ast.Compare, ast.JoinedStr, ast.Subscript, ast.BoolOp)):
+            return self._decided(node)
         if isinstance(node, ast.Call):
             return self._called(node)
         name = self.dotted(node)
         if name is not None:
             return Member(name)
         raise Refused(self.why_unknown(node) or f"needs {shown(node)}, whose value the script's text does not tell")
+
+    def _noted(self, node: ast.expr, value: Any) -> Any:
+        """The value of an option of the command line is told to the user."""
+        option = getattr(node, "option", None)
+        if option is not None:
+            self.options[option] = value
+        return value
+
+    def _decided(self, node: ast.expr) -> Any:
+        try:
+            if isinstance(node, ast.Compare):
+                return self._compared(node)
+            if isinstance(node, ast.JoinedStr):
+                return joined([self._formatted(part) for part in node.values])
+            if isinstance(node, ast.Subscript):
+                return part_of(self._value(node.value), self._value(node.slice))
+            assert isinstance(node, ast.BoolOp)
+            for part in node.values:
+                value = no_member(self._value(part))
+                if bool(value) == isinstance(node.op, ast.Or):
+                    break
+            return value
+        except (TypeError, ValueError, KeyError, IndexError):
+            raise Refused(f"needs {shown(node)}, whose value the script's text does not tell") from None
+
+    def _formatted(self, part: ast.expr) -> Any:
+        if isinstance(part, ast.FormattedValue):
+            if part.conversion != -1 or part.format_spec is not None:
+                raise TypeError
+            return no_member(self._value(part.value))
+        return self._value(part)
+
+    def _compared(self, node: ast.Compare) -> bool:
+        left = node.left
+        for operator, right in zip(node.ops, node.comparators):
+            if isinstance(operator, (ast.Is, ast.IsNot)) and (self._is_object(left) or self._is_object(right)):
+                if not any(isinstance(side, ast.Constant) and side.value is None for side in (left, right)):
+                    raise TypeError
+                holds = isinstance(operator, ast.IsNot)  # an object is not None
+            else:
+                holds = compared(operator, self._value(left), self._value(right))
+            if not holds:
+                return False
+            left = right
+        return True
+
+    def _is_object(self, node: ast.expr) -> bool:
+        """Whether an expression makes an object, which is not None: of a class of torch or torchvision, or a list."""
+        made = self.followed(node, even_changed=True)
+        name = (self.dotted(made.func) or "") if isinstance(made, ast.Call) else ""
+        return isinstance(made, (ast.List, ast.Dict, ast.Lambda)) or \
+            (name.partition(".")[0] in ("torch", "torchvision") and name.rpartition(".")[2][:1].isupper())
 
     def _dict(self, node: ast.Dict) -> Any:
         made: Dict[Any, Any] = {}
@@ -222,9 +276,9 @@ class Script:
         module, _, name = full.rpartition(".")
         if full in ("torch.nn.Sequential", "torch.nn.modules.container.Sequential"):
             return Transform("Compose", lambda attribute: self._positional(node), is_v2=True, line=line)
-        if module not in (*_FIRST, _SECOND) or name == "Sequential":
-            return unknown(node.func, self.why_unknown(node.func) or why_none(shown(node.func)))
-        return Transform(name, lambda attribute: self._argument(node, name, attribute), is_v2=module == _SECOND, line=line)
+        if module not in (*FIRST, SECOND) or name == "Sequential":
+            return unknown(node.func, self.why_unknown(node.func) or hint_of(full) or why_none(shown(node.func)))
+        return Transform(name, lambda attribute: self._argument(node, name, attribute), is_v2=module == SECOND, line=line)
 
     def _positional(self, call: ast.Call) -> List[ast.expr]:
         if call.keywords:
@@ -267,74 +321,39 @@ class Script:
     def _computed(self, node: ast.BinOp) -> Any:
         left, right = self._value(node.left), self._value(node.right)
         try:
-            return _bounded(_arithmetic(node.op, left, right))
+            return bounded(arithmetic(node.op, left, right))
         except (TypeError, ValueError, ZeroDivisionError, OverflowError):
             raise Refused(f"needs {shown(node)}, which cannot be computed from the script's text") from None
 
     def _called(self, call: ast.Call) -> Any:
         """A few functions without effects: paths are joined, and numbers rounded."""
         name = call.func.id if isinstance(call.func, ast.Name) and self._names.is_builtin(call.func.id) else ""
-        known = _FUNCTIONS.get(self.dotted(call.func) or name)
-        if known is not None and call.args and not call.keywords:
-            try:
-                return _bounded(known(*[_no_member(self._value(argument)) for argument in call.args]))
-            except (TypeError, ValueError, OverflowError):
-                pass
+        full = self.dotted(call.func)
+        known = FUNCTIONS.get(full or name)
+        try:
+            if known is not None and call.args and not call.keywords:
+                return bounded(known(*[no_member(self._value(argument)) for argument in call.args]))
+            if name == "dict" and not call.args and all(word.arg is not None for word in call.keywords):
+                return {word.arg: self._value(word.value) for word in call.keywords}
+            if full is not None and full.rpartition(".")[2] in ENUMS and len(call.args) == 1 and not call.keywords:
+                return Member(f"{full}.{_enumerator(self._value(call.args[0]))}")
+            if isinstance(call.func, ast.Attribute) and call.func.attr in METHODS and not call.keywords:
+                owner = self._value(call.func.value)
+                if type(owner) is str:
+                    return bounded(METHODS[call.func.attr](owner, *[self._value(argument) for argument in call.args]))
+        except (TypeError, ValueError, OverflowError):
+            pass
         raise Refused(f"needs {shown(call)}, whose value the script's text does not tell")
 
 
-class _Path(str):
-    """A pathlib.Path, which "/" joins to a name."""
-
-
-def _path(*parts: Any) -> "_Path":
-    return _Path(os.path.join(*parts))
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, (str, int)):
-        return str(value)
-    raise TypeError
-
-
-_FUNCTIONS: Dict[str, Callable[..., Any]] = {
-    "int": int, "float": float, "round": round, "tuple": tuple, "list": list, "str": _text, "math.ceil": math.ceil,
-    "math.floor": math.floor, "pathlib.Path": _path, "os.path.join": os.path.join}
-
-
-def _no_member(value: Any) -> Any:
-    """A member of a module may be anything, and nothing is computed from it."""
+def no_member_or_refused(value: Any, node: ast.expr) -> Any:
     if isinstance(value, Member):
-        raise TypeError
+        raise Refused(f"needs {shown(node)}, whose value the script's text does not tell")
     return value
 
 
-def _arithmetic(operator: ast.operator, left: Any, right: Any) -> Any:
-    left, right = _no_member(left), _no_member(right)
-    if isinstance(operator, ast.Add):
-        return left + right
-    if isinstance(operator, ast.Sub):
-        return left - right
-    if isinstance(operator, ast.Mult):
-        for many, count in ((left, right), (right, left)):
-            if isinstance(many, (list, tuple)) and isinstance(count, int) and len(many) * count <= _LIST_MAX:
-                return many * count
-        if isinstance(left, (int, float)) and isinstance(right, (int, float)):
-            return left * right
-    if isinstance(operator, ast.Div):
-        return _path(left, right) if isinstance(left, _Path) else left / right
-    if isinstance(operator, ast.FloorDiv):
-        return left // right
+def _enumerator(value: Any) -> str:
+    """The name of an enumerator that is found by its value, as in InterpolationMode("bicubic")."""
+    if isinstance(value, str) and value.islower():
+        return value.upper().replace("-", "_")
     raise TypeError
-
-
-def _bounded(value: Any) -> Any:
-    if isinstance(value, (list, tuple)) and len(value) > _LIST_MAX or isinstance(value, str) and len(value) > _TEXT_MAX or \
-            isinstance(value, int) and abs(value) >= _WHOLE_MAX:
-        raise ValueError
-    return value
-
-
-def shown(node: ast.AST) -> str:
-    text = " ".join(ast.unparse(node).split())
-    return text if len(text) <= _SHOWN_MAX else text[:_SHOWN_MAX] + "..."

@@ -9,14 +9,19 @@ import argparse
 import ast
 import os
 import re
+import shlex
 import sys
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, NoReturn, Optional, Sequence
 
-from spdld._mixing import mixing_of
-from spdld._script import Script, shown
+from spdld._arguments import CommandLineError
+from spdld._hints import hints_in, splits_of
+from spdld._mixing import DEFAULT_COLLATE, mixing_of, parts_of
+from spdld._renaming import plain_name
+from spdld._script import Script
 from spdld._toml import operations_text, value_text
 from spdld._transforms import LIST, Operations, Problem, converted, on_batches
+from spdld._tree import shown
 from spdld._values import Refused
 
 _FOLDERS = ("torchvision.datasets.ImageFolder", "torchvision.datasets.folder.ImageFolder")
@@ -28,6 +33,7 @@ _IN_ORDER = ("torch.utils.data.SequentialSampler", "torch.utils.data.sampler.Seq
 _OF_RANKS = ("torch.utils.data.DistributedSampler", "torch.utils.data.distributed.DistributedSampler")
 _GAPS_MAX = 90  # the check names a hundred mistakes of a file
 _GAP_LENGTH_MAX = 600
+_OPTIONS_MAX = 40  # of a command line, that a comment names
 _EXTENSIONS = "jpg,jpeg,png,bmp,tif,tiff,webp"
 _SCRIPT_BYTES_MAX = 16 * 2**20
 _UNLIKE = {
@@ -58,8 +64,14 @@ class Found(NamedTuple):
 def datasets_of(script: Script) -> List[Found]:
     """The script's data sets. Without any, each composition of transforms counts as one."""
     found = [_dataset(script, call) for call in script.calls(*_FOLDERS)]
-    return found or [Found(_name(script, call), call, script.name_of(call), call.lineno, None, call, {}, {})
-                     for call in _compositions(script)]
+    found = found or [Found(_name(script, call, None), call, script.name_of(call), call.lineno, None, call, {}, {})
+                      for call in _compositions(script)]
+    counts: Dict[str, int] = {}
+    for number, entry in enumerate(found):
+        counts[entry.name] = counts.get(entry.name, 0) + 1
+        if counts[entry.name] > 1:
+            found[number] = entry._replace(name=f"{entry.name}-{counts[entry.name]}")
+    return found
 
 
 def _dataset(script: Script, call: ast.Call) -> Found:
@@ -80,7 +92,8 @@ def _dataset(script: Script, call: ast.Call) -> Found:
             arguments = script.loader(loader).given
         except Refused as refused:
             troubles.append(Problem("the data set", "DataLoader", str(refused), loader.lineno))
-    return Found(_name(script, call), call, script.name_of(call), call.lineno, given.get("root"), given.get("transform"), arguments,
+    name = _name(script, call, loaders[0] if loaders else None)
+    return Found(name, call, script.name_of(call), call.lineno, given.get("root"), given.get("transform"), arguments,
                  given, loaders[0] if loaders else None, troubles)
 
 
@@ -100,10 +113,17 @@ def _compositions(script: Script) -> List[ast.Call]:
     return [call for call in below if any(part in script.calls_below("torchvision.transforms") for part in ast.walk(call))]
 
 
-def _name(script: Script, call: ast.expr) -> str:
-    name = script.name_of(call)
-    bound = "train" if name is None else name.id
-    return re.sub(r"[^a-z0-9]+", "-", re.sub(r"_?(dataset|transforms?|data|ds)$", "", bound.lower())).strip("-") or "train"
+def _name(script: Script, call: ast.expr, loader: Optional[ast.Call]) -> str:
+    """A short name: what the script calls the data set, its loader, or the function that makes it."""
+    function = script.function_of(call)
+    for given in (script.called(call), script.called(loader), getattr(function, "name", None)):
+        text = plain_name(given or "").rpartition(".")[2].lower()
+        text = re.sub(r"^(image_?)?(datasets?|transforms?|data|loader)_", "", text)
+        text = re.sub(r"_?(dataset|transforms?|data_?loader|loader|data|set|ds|dl)$", "", text)
+        name = re.sub(r"[^a-z0-9]+", "-", text).strip("-")
+        if name not in ("", "main", "get", "make", "build", "create", "load", "setup", "compose"):
+            return name
+    return "train"
 
 
 class Page:
@@ -125,9 +145,20 @@ class Page:
         if classes is not None:
             label.append(f'ops = [ {{ op = "one-hot", classes = {classes} }} ]')
         body = [*source, *self._order(shuffled), *image, *label, *self._batch(batches)]
+        if self._script.options:
+            self._notes.append(f"The script was read as it runs {self._command_line()}: {self.options_text()}.")
         return "\n".join([f"# From line {self._found.line} of {self._path}, by python -m spdld.migrate.",
                           *(f"# {' '.join(note.split())}" for note in self._notes), *self._gaps(), "",
                           f"name = {value_text(self._found.name)}", *body, ""])
+
+    def _command_line(self) -> str:
+        given = self._script.command_line
+        return "without arguments, so with the defaults of its options" if given is None else f"with the arguments {shlex.join(given)!r}"
+
+    def options_text(self) -> str:
+        """The options of the script's command line that were read, with their values."""
+        told = [f"{name} = {value!r}" for name, value in sorted(self._script.options.items())]
+        return _printable(", ".join(told[:_OPTIONS_MAX]) + (", ..." if len(told) > _OPTIONS_MAX else ""))
 
     def _gap(self, line: Optional[int], what: str) -> None:
         text = _printable(f"line {line or self._found.line} of {self._path}: {what}")
@@ -153,9 +184,18 @@ class Page:
             if fits(value):
                 return value
             self._gap(node.lineno, f"{name} = {shown(node)}, which is of another type or too large: write it.")
-        except Refused:
-            self._gap(node.lineno, f"{name} = {shown(node)}, whose value the script's text does not tell: write it.")
+        except Refused as refused:
+            why = str(refused).replace(f"needs {shown(node)}, ", "", 1) if str(refused).startswith(f"needs {shown(node)}, ") else \
+                f"which {refused}"
+            self._gap(node.lineno, f"{name} = {shown(node)}, {why}: write it.")
         return None
+
+    def _is_none(self, node: Optional[ast.expr]) -> bool:
+        try:
+            node = None if node is None else self._script.followed(node)
+        except Refused:
+            return False
+        return node is None or (isinstance(node, ast.Constant) and node.value is None)
 
     def _look_for_changes(self) -> None:
         """A script may set the transform later, as in `dataset.transform = ...`, or give a name another meaning."""
@@ -165,7 +205,7 @@ class Page:
         for name in (self._found.bound, loader):
             line = None if name is None else self._script.line_of_change(name)
             if name is not None and line is not None:
-                self._gap(line, f"it may change a part of {name.id} after it was made: do the same here.")
+                self._gap(line, f"it may change a part of {shown(name)} after it was made: do the same here.")
         for kept in self._script.nodes(ast.Attribute, ast.Subscript):
             if isinstance(kept.ctx, ast.Store) and self._script.holds(kept, self._found.call):
                 self._gap(kept.lineno, f"{shown(kept)} keeps the data set, and the text does not tell who changes it.")
@@ -174,11 +214,13 @@ class Page:
         lines = ["", "[source]"]
         if self._found.root is None:
             self._gap(None, "the data set: write its type and its uri here (`spdlctl ops` lists the types).")
+            for line, sentence in hints_in(self._script, "data"):
+                self._gap(line, sentence)
             return lines
         uri = self._value("root", self._found.root, None, _is_folder)
         for name in ("target_transform", "loader", "is_valid_file"):
             node = self._found.other.get(name)
-            if node is not None and not _is_none(node):
+            if node is not None and not self._is_none(node):
                 self._gap(node.lineno, f"{name} = {shown(node)}: {_UNLIKE[name]}.")
         if uri is not None and not os.path.isabs(uri):
             self._notes.append("A relative uri starts at this file's folder; the script's starts at the folder in which it is run.")
@@ -192,21 +234,38 @@ class Page:
         sampler = loader.get("sampler")
         for name in ("batch_sampler", "collate_fn", "worker_init_fn"):
             node = loader.get(name)
-            if node is not None and not _is_none(node) and not (name == "collate_fn" and self._mixes(node)):
+            if node is not None and not self._is_none(node) and not (name == "collate_fn" and self._mixes(node)):
                 self._gap(node.lineno, f"{name} = {shown(node)}: {_UNLIKE[name]}.")
         if "num_workers" in loader:
             self._notes.append("num_workers has no equal: the daemon's threads serve all trainers of the node.")
         if self._found.loader_call is None:
             return None
-        if "batch_sampler" in loader and not _is_none(loader["batch_sampler"]):
+        if "batch_sampler" in loader and not self._is_none(loader["batch_sampler"]):
             return None
-        if sampler is None or _is_none(sampler):
+        if sampler is None or self._is_none(sampler):
             value = self._value("shuffle", loader.get("shuffle"), False, lambda value: value is None or isinstance(value, bool))
-            return None if value is None and not _is_none(loader.get("shuffle", ast.Constant(False))) else bool(value)
-        shuffled = self._shuffles(sampler)
+            return None if value is None and not self._is_none(loader.get("shuffle", ast.Constant(False))) else bool(value)
+        shuffled = self._shuffled_by_all(sampler, loader.get("shuffle"))
         if shuffled is None:
             self._gap(sampler.lineno, f"sampler = {shown(sampler)}: {_UNLIKE['sampler']}.")
         return shuffled
+
+    def _shuffled_by_all(self, sampler: ast.expr, shuffle: Optional[ast.expr]) -> Optional[bool]:
+        """Where runs have several samplers, as with and without ranks: what all of them do."""
+        found = set()
+        for each in self._script.alternatives(sampler):
+            if not self._is_none(each):
+                found.add(self._shuffles(each))
+            elif isinstance(shuffle, ast.Compare) and isinstance(shuffle.ops[0], ast.Is) and self._is_none(shuffle.comparators[0]) and \
+                    len(shuffle.ops) == 1 and shown(shuffle.left) == shown(sampler):
+                found.add(True)  # shuffle=(sampler is None)
+            else:
+                try:
+                    value = False if shuffle is None else self._script.value(shuffle)
+                    found.add(value if isinstance(value, bool) else None)
+                except Refused:
+                    found.add(None)
+        return found.pop() if len(found) == 1 else None
 
     def _shuffles(self, sampler: ast.expr) -> Optional[bool]:
         try:
@@ -238,7 +297,7 @@ class Page:
         transform = self._found.transform
         if transform is not None and self._script.transform(transform).name == LIST:
             self._gap(transform.lineno, f"transform = {shown(transform)}, which ImageFolder cannot call.")
-        elif transform is not None and not _is_none(transform):
+        elif transform is not None and not self._is_none(transform):
             operations = converted(transform, self._script.transform, faults, "transforms")
             if operations.on_batches:
                 self._gap(transform.lineno, "transforms: they mix the pictures of a batch, and ImageFolder gives one picture.")
@@ -249,7 +308,8 @@ class Page:
         return ["", "[[output]]", 'name = "image"', 'from = "image"', f"ops = {operations_text(operations)}"]
 
     def _mixes(self, collate: ast.expr) -> bool:
-        return mixing_of(self._script, self._found.loader_call, collate).call is not None
+        return self._script.dotted(collate) in DEFAULT_COLLATE or self._script.names_of(collate) <= {*DEFAULT_COLLATE} or \
+            mixing_of(self._script, self._found.loader_call, collate).call is not None
 
     def _mixing(self, shuffled: Optional[bool]) -> Any:
         """The operations on batches for CutMix and MixUp, and the number of classes."""
@@ -264,7 +324,7 @@ class Page:
             return None, None
         try:
             operations = on_batches(mixing.call, self._script.transform)
-            classes = {self._classes(part) for part in ast.walk(mixing.call) if isinstance(part, ast.Call)} - {0}
+            classes = {self._classes(part) for part in parts_of(self._script, mixing.call) if isinstance(part, ast.Call)} - {0}
             if operations is None or len(classes) != 1:
                 raise Refused("lacks num_classes, the number of classes, or holds other transforms")
         except Refused as refused:
@@ -287,8 +347,11 @@ class Page:
         loader = self._found.loader
         lines = ["", "[batch]"]
         if self._found.loader_call is None:
-            self._gap(None, "the DataLoader: the script's text has none that is given this data set itself alone (it may have a "
-                            "Subset of it): write the order and the size of a batch.")
+            parts = splits_of(self._script, self._found.call)
+            self._gap(None, "the DataLoader: the script's text has none that is given this data set itself alone"
+                      f"{'' if parts else ' (it may have a Subset of it)'}: write the order and the size of a batch.")
+            for line, sentence in parts or hints_in(self._script, "loader"):
+                self._gap(line, sentence)
             return lines
         size = self._value("batch_size", loader.get("batch_size"), 1,
                            lambda value: isinstance(value, int) and not isinstance(value, bool) and 0 < value <= 65536)
@@ -296,10 +359,6 @@ class Page:
         return [*lines, *([] if size is None else [f"size = {size}  # of each rank"]),
                 *([] if drop is None else [f'last = "{"drop" if drop else "short"}"']),
                 *([] if operations is None else [f"ops = {operations_text(operations)}"])]
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _is_folder(value: Any) -> bool:
@@ -318,7 +377,7 @@ def _fail(sentence: str) -> NoReturn:
     sys.exit(2)
 
 
-def _read(path: str) -> Script:
+def _read(path: str, arguments: Optional[List[str]]) -> Script:
     try:
         with open(path, "rb") as file:
             text = file.read(_SCRIPT_BYTES_MAX + 1)
@@ -327,7 +386,9 @@ def _read(path: str) -> Script:
     if len(text) > _SCRIPT_BYTES_MAX:
         _fail(f"the script {path} is larger than {_SCRIPT_BYTES_MAX // 2**20} MiB")
     try:
-        return Script(text, path)
+        return Script(text, path, arguments)
+    except CommandLineError as error:
+        _fail(f"the script {path} would not run with these arguments: {error}")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         _fail(f"the script {path} is not Python that this interpreter reads: {error}")
 
@@ -340,19 +401,18 @@ def _refuse_local_modules(path: str) -> None:
                 _fail(f"{file} lies beside the script, and Python takes it for {name}: there is nothing of torchvision to translate")
 
 
-def _chosen(found: List[Found], name: Optional[str], path: str) -> Found:
+def _chosen(script: Script, found: List[Found], name: Optional[str], path: str) -> Found:
     if not found:
+        hints = "".join(f"; line {line}: {sentence}" for line, sentence in hints_in(script, "data", "loader", "transform"))
         _fail(f"{path} has no torchvision.datasets.ImageFolder and no Compose of transforms, by names that stand for these alone: "
-              "there is nothing to translate")
+              f"there is nothing to translate{hints}")
     fitting = [entry for entry in found if name is None or entry.name == name]
     if len(fitting) == 1:
         return fitting[0]
     names = ", ".join(f"{entry.name} (line {entry.line})" for entry in found)
-    if name is not None and not fitting:
+    if name is not None:
         _fail(f"{path} has no data set {name}; it has {names}")
-    if name is None:
-        _fail(f"{path} has several data sets: choose one by --dataset NAME. They are {names}")
-    _fail(f"{path} has several data sets of the name {name}, so that none can be chosen. They are {names}")
+    _fail(f"{path} has several data sets: choose one by --dataset NAME. They are {names}")
 
 
 def _write(text: str, output: Optional[str]) -> None:
@@ -386,17 +446,27 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     parser.add_argument("script", help="the training script")
     parser.add_argument("-o", "--output", metavar="FILE", help="the pipeline file to write; by default standard output")
     parser.add_argument("--dataset", metavar="NAME", help="the data set, where the script has several: the name that it is bound to")
+    parser.add_argument("--args", metavar="TEXT", help="the arguments with which the script is run, in one text; by default it is run "
+                        "without any, so that its options have their defaults")
     given = parser.parse_args(arguments)
     _refuse_local_modules(given.script)
-    script = _read(given.script)
     try:
-        page = Page(script, given.script, _chosen(datasets_of(script), given.dataset, given.script))
+        script = _read(given.script, None if given.args is None else shlex.split(given.args))
+    except ValueError as error:
+        _fail(f"--args is no command line: {error}")
+    except RecursionError:
+        _fail(f"{given.script} has expressions that stand too deep in one another")
+    try:
+        page = Page(script, given.script, _chosen(script, datasets_of(script), given.dataset, given.script))
         text = page.text()
     except Refused as refused:
         _fail(f"{given.script} {refused}")
     except RecursionError:
         _fail(f"{given.script} has expressions that stand too deep in one another")
     _write(text, given.output)
+    if script.options:
+        print(_printable(f"spdld.migrate: the values of the script's options: {page.options_text()}"
+                         f"{'; --args gives others' if given.args is None else ''}"), file=sys.stderr)
     for fault in page.faults:
         print(f"spdld.migrate: not translated: {fault}", file=sys.stderr)
     return 1 if page.faults else 0

@@ -1,0 +1,89 @@
+"""What helps where a script has no ImageFolder: which page says how spdld does what a library's function does."""
+import ast
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+from spdld._values import Refused
+
+
+class _Hint(NamedTuple):
+    """kind: "data", "loader" or "transform". why: the end of a sentence that begins with the function's name."""
+
+    kind: str
+    why: str
+
+
+_LINES_MAX = 8
+_ALBUMENTATIONS = "is a transform of albumentations: docs/torchvision.md (From albumentations) has the operations for its usual ones"
+_TABLE: Dict[str, _Hint] = {
+    "timm.data.create_transform": _Hint("transform", "makes transforms of timm: give its result to spdld.torch.from_transforms, as "
+                                        "docs/torchvision.md (From timm) shows"),
+    "timm.data.create_dataset": _Hint("data", "makes a data set of timm: a folder of classes is an image-folder; docs/torchvision.md "
+                                      "(From timm)"),
+    "timm.data.create_loader": _Hint("loader", "makes transforms and a loader of timm, by a configuration of the model: "
+                                     "docs/torchvision.md (From timm)"),
+    "timm.data.ImageDataset": _Hint("data", "is a data set of timm: a folder of classes is an image-folder; docs/torchvision.md "
+                                    "(From timm)"),
+    "albumentations": _Hint("transform", _ALBUMENTATIONS),
+    "datasets.load_dataset": _Hint("data", "is a data set of Hugging Face: its Parquet files are a source of the type parquet; "
+                                   "docs/pipelines.md"),
+    "webdataset.WebDataset": _Hint("data", "reads archives: the source webdataset does; docs/pipelines.md"),
+    "torch.utils.data.random_split": _Hint("part", "gives a part of the samples: docs/order.md says how a pipeline takes a part"),
+    "torch.utils.data.Subset": _Hint("part", "gives a part of the samples: docs/order.md says how a pipeline takes a part"),
+    "torch.utils.data.ConcatDataset": _Hint("part", "joins data sets: a pipeline has several [[sources]]; docs/pipelines.md"),
+    "keras.utils.image_dataset_from_directory": _Hint("data", "makes batches of a folder of classes: docs/trainers.md (Keras)"),
+    "tensorflow.keras.utils.image_dataset_from_directory": _Hint("data", "makes batches of a folder of classes: docs/trainers.md "
+                                                                 "(Keras)"),
+    "torchvision.datasets": _Hint("data", "is a data set of torchvision with a layout of its own: write its pictures into a folder for "
+                                  "each class, or a table; docs/pipelines.md lists the sources"),
+}
+
+
+def _entry(full: Optional[str]) -> Optional[_Hint]:
+    """Of a function, or of the module that it lies in."""
+    name = full or ""
+    while name:
+        if name in _TABLE:
+            return _TABLE[name]
+        name = name.rpartition(".")[0]
+    return None
+
+
+def hint_of(full: Optional[str]) -> str:
+    """Why a transform of another library has no equal; empty: there is nothing to say."""
+    entry = _entry(full)
+    return "" if entry is None else entry.why
+
+
+def hints_in(script: Any, *kinds: str) -> List[Tuple[int, str]]:
+    """The lines of a script that make data in another way, each with what helps."""
+    found: List[Tuple[int, str, str]] = []
+    for call in script.nodes_in_order(ast.Call):
+        full = script.dotted(call.func)
+        entry = _entry(full)
+        if entry is not None and entry.kind in kinds and entry.why not in {why for _, _, why in found}:
+            found.append((call.lineno, f"{full} {entry.why}.", entry.why))
+    lines = [(line, sentence) for line, sentence, _ in found]
+    for node in script.nodes(ast.ClassDef) if "data" in kinds else []:
+        if any(script.dotted(base) in ("torch.utils.data.Dataset", "torch.utils.data.IterableDataset",
+                                       "torch.utils.data.dataset.Dataset") for base in node.bases):
+            lines.append((node.lineno, f"the class {node.name} reads samples by code of the script's own, which the daemon does not run: "
+                          "docs/pipelines.md lists the sources, of folders, tables, archives and annotations."))
+    return lines[:_LINES_MAX]
+
+
+def splits_of(script: Any, dataset: ast.Call) -> List[Tuple[int, str]]:
+    """The lines that take a part of a data set, or join it to another one."""
+    found = []
+    for call in script.nodes_in_order(ast.Call):
+        full = script.dotted(call.func)
+        entry = _entry(full)
+        if entry is None or entry.kind != "part":
+            continue
+        for name in [part for argument in call.args for part in ast.walk(argument) if isinstance(part, ast.expr)]:
+            try:
+                if script.followed(name, even_changed=True) is dataset:
+                    found.append((call.lineno, f"{full} {entry.why}."))
+                    break
+            except Refused:
+                pass
+    return found
