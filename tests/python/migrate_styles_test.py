@@ -55,13 +55,13 @@ NAMED = {
     ("option_groups", None): (1, ["root, without which the script does not run: give it by --args"]),
     ("accelerate_style", None): (1, ["--data_dir, without which the script does not run: give it by --args"]),
     ("timm_script", None): (2, ["timm.data.create_dataset makes a data set of timm", "timm.data.create_loader makes",
-                                "docs/torchvision.md (From timm)"]),
-    ("timm_transform", None): (1, ["create_transform: it makes transforms of timm: give its result to spdld.torch.from_transforms"]),
+                                "docs/torchvision.md"]),
+    ("timm_transform", None): (1, ["create_transform: it makes transforms of timm: docs/torchvision.md"]),
     ("cifar", None): (1, ["torchvision.datasets.CIFAR10 is a data set of torchvision", "docs/pipelines.md"]),
     ("random_split", None): (1, ["torch.utils.data.random_split gives a part of the samples: docs/order.md"]),
-    ("albumentations_class", None): (2, ["docs/torchvision.md (From albumentations)", "the class Leaves reads samples by code", "docs/pipelines.md"]),
+    ("albumentations_class", None): (2, ["is a transform of albumentations: docs/torchvision.md", "the class Leaves reads samples by code", "docs/pipelines.md"]),
     ("hugging_face", None): (2, ["datasets.load_dataset is a data set of Hugging Face", "docs/pipelines.md"]),
-    ("keras_folder", None): (2, ["keras.utils.image_dataset_from_directory", "docs/trainers.md (Keras)"]),
+    ("keras_folder", None): (2, ["keras.utils.image_dataset_from_directory", "docs/pipelines.md"]),
     ("web_archives", None): (1, ["webdataset.WebDataset reads archives", "docs/pipelines.md"]),
 }
 

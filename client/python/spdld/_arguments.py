@@ -1,4 +1,4 @@
-"""What a script's argparse gives: the defaults of its options, or what its command line gives them."""
+"""The values that argparse gives a script: the defaults of its options, or the values of its command line."""
 import argparse
 import ast
 import contextlib
@@ -15,7 +15,7 @@ _OPTIONS_MAX = 1000
 
 
 class Option(NamedTuple):
-    """What an attribute of the parsed arguments has. why: the reason why the text does not tell it; else empty."""
+    """The value of an attribute of the parsed arguments. why: the reason why the text does not tell it; else empty."""
 
     value: Any
     why: str

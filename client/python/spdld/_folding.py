@@ -110,7 +110,7 @@ def _listed(made: Any) -> List[Any]:
 
 
 def rounds_of(script: Any, target: ast.expr, source: ast.expr) -> Optional[List[Dict[str, ast.expr]]]:
-    """What the loop's names stand for in each round; None where the text does not tell."""
+    """The expressions that a loop's names stand for, in each round; None where the text does not tell."""
     names: List[ast.expr] = [target] if isinstance(target, ast.Name) else list(target.elts) if isinstance(target, ast.Tuple) else []
     entries = _entries(script, source)
     if entries is None or len(entries) > _UNROLLED_MAX or not names or not all(isinstance(name, ast.Name) for name in names):

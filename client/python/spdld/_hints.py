@@ -1,4 +1,4 @@
-"""What helps where a script has no ImageFolder: which page says how spdld does what a library's function does."""
+"""Sentences for scripts without an ImageFolder: which page says how spdld does the work of a library's function."""
 import ast
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
@@ -13,26 +13,22 @@ class _Hint(NamedTuple):
 
 
 _LINES_MAX = 8
-_ALBUMENTATIONS = "is a transform of albumentations: docs/torchvision.md (From albumentations) has the operations for its usual ones"
+_CLASSES = "docs/torchvision.md says which operation stands for a transform"
+_FOLDER = "a folder of classes is a source of the type image-folder; docs/pipelines.md"
 _TABLE: Dict[str, _Hint] = {
-    "timm.data.create_transform": _Hint("transform", "makes transforms of timm: give its result to spdld.torch.from_transforms, as "
-                                        "docs/torchvision.md (From timm) shows"),
-    "timm.data.create_dataset": _Hint("data", "makes a data set of timm: a folder of classes is an image-folder; docs/torchvision.md "
-                                      "(From timm)"),
-    "timm.data.create_loader": _Hint("loader", "makes transforms and a loader of timm, by a configuration of the model: "
-                                     "docs/torchvision.md (From timm)"),
-    "timm.data.ImageDataset": _Hint("data", "is a data set of timm: a folder of classes is an image-folder; docs/torchvision.md "
-                                    "(From timm)"),
-    "albumentations": _Hint("transform", _ALBUMENTATIONS),
+    "timm.data.create_transform": _Hint("transform", f"makes transforms of timm: {_CLASSES}"),
+    "timm.data.create_dataset": _Hint("data", f"makes a data set of timm: {_FOLDER}"),
+    "timm.data.create_loader": _Hint("loader", f"makes transforms and a loader of timm, by a configuration of the model: {_CLASSES}"),
+    "timm.data.ImageDataset": _Hint("data", f"is a data set of timm: {_FOLDER}"),
+    "albumentations": _Hint("transform", f"is a transform of albumentations: {_CLASSES}"),
     "datasets.load_dataset": _Hint("data", "is a data set of Hugging Face: its Parquet files are a source of the type parquet; "
                                    "docs/pipelines.md"),
     "webdataset.WebDataset": _Hint("data", "reads archives: the source webdataset does; docs/pipelines.md"),
     "torch.utils.data.random_split": _Hint("part", "gives a part of the samples: docs/order.md says how a pipeline takes a part"),
     "torch.utils.data.Subset": _Hint("part", "gives a part of the samples: docs/order.md says how a pipeline takes a part"),
     "torch.utils.data.ConcatDataset": _Hint("part", "joins data sets: a pipeline has several [[sources]]; docs/pipelines.md"),
-    "keras.utils.image_dataset_from_directory": _Hint("data", "makes batches of a folder of classes: docs/trainers.md (Keras)"),
-    "tensorflow.keras.utils.image_dataset_from_directory": _Hint("data", "makes batches of a folder of classes: docs/trainers.md "
-                                                                 "(Keras)"),
+    "keras.utils.image_dataset_from_directory": _Hint("data", f"makes batches of pictures: {_FOLDER}"),
+    "tensorflow.keras.utils.image_dataset_from_directory": _Hint("data", f"makes batches of pictures: {_FOLDER}"),
     "torchvision.datasets": _Hint("data", "is a data set of torchvision with a layout of its own: write its pictures into a folder for "
                                   "each class, or a table; docs/pipelines.md lists the sources"),
 }

@@ -185,7 +185,7 @@ class Inliner:
 
 
 def _own(node: ast.AST) -> Any:
-    """The nodes of a function without those of the functions and classes in it."""
+    """The nodes of a function without the nodes of the functions and classes in it."""
     queue = list(ast.iter_child_nodes(node))
     while queue:
         part = queue.pop()

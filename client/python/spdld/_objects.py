@@ -45,7 +45,7 @@ class Objects:
         self.methods: Dict[Tuple[str, str], ast.FunctionDef] = {}
 
     def find(self) -> None:
-        """Looks at all classes once, and gives names to the attributes of those that are known."""
+        """Looks at all classes once, and gives names to the attributes of known classes."""
         for node in self._tree.body:
             known = self._looked_at(node) if isinstance(node, ast.ClassDef) else None
             if known is not None:
@@ -140,7 +140,7 @@ class Objects:
                 _assign(known.name(f"hparams.{plain}"), ast.Name(id=name, ctx=ast.Load()), stmt) for plain, name in inner.items()]
 
     def _set_fields(self, known: Known) -> None:
-        """What the one call of a dataclass gives replaces the defaults of the fields."""
+        """The arguments of the one call of a dataclass replace the defaults of the fields."""
         call = known.calls[0]
         order = [target.id for stmt in known.node.body if isinstance(stmt, ast.AnnAssign) for target in _targets(stmt, True)]
         names = {plain_name(name.partition(".")[2]): name for name in order if "." in name}
@@ -209,7 +209,7 @@ def _assign(name: str, value: ast.expr, at: ast.AST) -> ast.stmt:
 
 
 class Namespaces:
-    """What argparse parsed: each attribute becomes a name that is bound to the option's value."""
+    """The arguments that argparse parsed: each attribute becomes a name that is bound to the option's value."""
 
     def __init__(self, script: Any, reader: Any):
         self._script, self._reader = script, reader

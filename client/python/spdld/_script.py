@@ -42,7 +42,7 @@ class Script(Tree):
         unfold(self, self._tree, arguments)
 
     def alternatives(self, node: ast.expr, depth: int = 20) -> List[ast.expr]:
-        """What a name may stand for, where the script gives it several values; else the expression itself."""
+        """The expressions that a name may stand for, where the script gives it several values; else the expression itself."""
         if isinstance(node, ast.Subscript) and depth > 0:
             try:
                 part = self._part(node, False)

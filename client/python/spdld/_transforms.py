@@ -1,4 +1,5 @@
 """A composition of torchvision's transforms as the list of spdld's operations that is equal to it."""
+import importlib
 import inspect
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
@@ -50,11 +51,42 @@ def of_object(transform: Any) -> Transform:
         return Transform(LIST, lambda attribute: list(transform))
     if module.startswith("torch.nn.") and name == "Sequential":
         return Transform("Compose", lambda attribute: list(transform.children()), unknown=_changed(transform))
+    if _gives_rgb(kind):
+        return Transform("RGB", lambda attribute: DEFAULT, is_v2=True)
+    if (module, name) == _PRESET:
+        return Transform("Compose", lambda attribute: _preset_steps(transform), unknown=_changed(transform))
+    if name == "Lambda" and (module + ".").startswith("torchvision.transforms.") and _gives_rgb(getattr(transform, "lambd", None)) and \
+            _changed(transform) is None:
+        return Transform("RGB", lambda attribute: DEFAULT, is_v2=True)
     if not (module + ".").startswith("torchvision.transforms."):
         full = name if name in ("function", "<lambda>") else f"{module}.{name}"
         return Transform(full, lambda attribute: None, unknown=Refused(why_none(full)), is_torchvisions=False)
     v2 = (module + ".").startswith("torchvision.transforms.v2.")
     return Transform(name, lambda attribute: _attribute(transform, name, attribute), v2, _changed(transform), is_v2=v2)
+
+
+_PRESET = ("torchvision.transforms._presets", "ImageClassification")
+
+
+def _preset_steps(preset: Any) -> List[Any]:
+    """The transforms that `Weights.transforms()` of a classification model does one after another."""
+    transforms: Any = importlib.import_module("torchvision.transforms")
+    float32 = importlib.import_module("torch").float32
+    antialias = {"antialias": preset.antialias} if hasattr(preset, "antialias") else {}
+    return [transforms.Resize(list(preset.resize_size), interpolation=preset.interpolation, **antialias),
+            transforms.CenterCrop(list(preset.crop_size)), transforms.PILToTensor(), transforms.ConvertImageDtype(float32),
+            transforms.Normalize(mean=preset.mean, std=preset.std)]
+
+
+def _gives_rgb(function: Any) -> bool:
+    """Whether a function's code is that of `return image.convert("RGB")`, as CLIP's _convert_image_to_rgb and many a Lambda is."""
+    code = getattr(function, "__code__", None)
+    if code is None or code.co_argcount != 1 or code.co_freevars or code.co_flags & 0x2ac:  # *args, **kwargs, a generator, a coroutine
+        return False
+    plain = (lambda image: image.convert("RGB")).__code__
+    return bool(code.co_code == plain.co_code and code.co_names == plain.co_names and
+                [entry for entry in code.co_consts if entry is not None] == ["RGB"] and not code.co_cellvars and
+                not code.co_kwonlyargcount)
 
 
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks")

@@ -200,7 +200,7 @@ class Tree:
         return self._changes.line_of(name)
 
     def called(self, node: Optional[ast.AST]) -> Optional[str]:
-        """What the script calls the value of an expression: its last name, or its key in a dict."""
+        """The name that a script gives the value of an expression: its last name, or its key in a dict."""
         found: Optional[str] = None
         for _ in range(10):
             above: Any = None if node is None else self._names.above.get(node)
