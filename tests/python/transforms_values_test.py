@@ -127,7 +127,7 @@ class OddValues(unittest.TestCase):
                 ("T.PILToTensor(), ", "{tv_tensors.Image: 3, torch.Tensor: 7}", 7), ("", "{Image.Image: 9}", 9),
                 ("T.ToImage(), T.ToPureTensor(), ", "{tv_tensors.Image: 3, 'others': 5}", 5),
                 ("", "{tv_tensors.Image: 3}", None), ("", "{config.TYPE: 3, 'others': 5}", None), ("", "{'image': 3}", None),
-                ("", "config.FILL", None), ("", "{'others': config.FILL}", None), ("", "dict(others=3)", None)):
+                ("", "config.FILL", None), ("", "{'others': config.FILL}", None), ("", "dict(others=3)", 3)):
             with self.subTest(f"{start}{fill}"):
                 read, faults = Script(script.format(start, fill), "script.py"), []
                 made = converted(next(node.value for node in read.nodes(ast.Assign)), read.transform, faults, "transforms")
