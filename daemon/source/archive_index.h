@@ -12,12 +12,11 @@
 #include <string_view>
 #include <vector>
 
-#include "daemon/source/remarks.h"
 #include "daemon/source/content_read.h"
+#include "daemon/source/remarks.h"
 #include "daemon/store/view.h"
 
 namespace spdld::source {
-
 
 inline constexpr size_t kExtensionsMax = 64;  // distinct ones of a data set
 

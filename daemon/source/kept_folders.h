@@ -15,7 +15,7 @@ namespace spdld::source {
 struct KeptFolder {
   KeptState state;
   std::string_view folders, links, pictures, others;  // as in FolderNames
-  std::string_view record;                    // the whole record, as it is written
+  std::string_view record;                            // the whole record, as it is written
 };
 
 // Constant after construction: any thread reads it. Borrows the payload.

@@ -157,8 +157,10 @@ TEST_CASE("what does not go beside [rows] is refused", "[config]") {
           "rows.from", "turned by exif in one output");
   refused(documents(kPacked, "[[output]]\nname = \"label\"\nfrom = \"cls\"\nops = [{ op = \"parse-int\" }]\n"),
           "output[1].from", "made of several records");
-  refused(documents(kPacked, "[order]\ninclude = \"/a.txt\"\n"), "rows.kind", "include, exclude, part, weights or where");
-  refused(documents(kPacked, "[order]\npart = { fraction = 0.5 }\n"), "rows.kind", "include, exclude, part, weights or where");
+  refused(documents(kPacked, "[order]\ninclude = \"/a.txt\"\n"), "rows.kind",
+          "include, exclude, part, weights or where");
+  refused(documents(kPacked, "[order]\npart = { fraction = 0.5 }\n"), "rows.kind",
+          "include, exclude, part, weights or where");
   refused(documents(kWindows, "[[output]]\nname = \"v\"\nfrom = \"txt:a\"\ndtype = \"int64\"\n"), "output[1].from",
           "[rows] cuts this field");
 }

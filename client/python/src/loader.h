@@ -123,7 +123,7 @@ class Loader {
   const bool has_replicas_;
   const bool held_wait_given_;
   nanobind::object convert_, order_;
-  std::shared_ptr<Parked> parked_;  // where there is an order_
+  std::shared_ptr<Parked> parked_;    // where there is an order_
   std::shared_ptr<const Info> info_;  // batches have it too
 
   // No thread waits for it with the GIL, and no Python code runs under it (a signal's handler may call in here again).

@@ -23,8 +23,9 @@ class MaskColours {
   // colours throw SetupError.
   static MaskColours of_texts(std::string_view texts);
   // The same in a file: a colour in each line, as three numbers, as four (the value and its colour), or as "#800000",
-  // with blanks, commas or semicolons between them. Words, such as the names of classes, are passed over; so are remarks,
-  // and lines without a colour before the first one. Other lines, and colours and values that are there twice, throw SetupError.
+  // with blanks, commas or semicolons between them. Words, such as the names of classes, are passed over; so are
+  // remarks, and lines without a colour before the first one. Other lines, and colours and values that are there twice,
+  // throw SetupError.
   static MaskColours of_file(const std::string& path, std::span<const uint8_t> bytes);
 
   uint32_t largest() const { return largest_; }

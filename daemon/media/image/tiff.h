@@ -8,9 +8,9 @@
 
 namespace spdld::image {
 
-// The value of the tag of orientation (JEITA CP-3451, 0x0112) in a TIFF block of either byte order, 1 to 8; other values
-// count as 1. None: the block has no such tag. 1 where the block is damaged: a broken note about a picture is no reason
-// to refuse it. Never reads outside `tiff`.
+// The value of the tag of orientation (JEITA CP-3451, 0x0112) in a TIFF block of either byte order, 1 to 8; other
+// values count as 1. None: the block has no such tag. 1 where the block is damaged: a broken note about a picture is no
+// reason to refuse it. Never reads outside `tiff`.
 std::optional<int> tiff_orientation(std::span<const uint8_t> tiff);
 
 // The value of "tiff:Orientation" in an XMP text; none: the text has no such property.

@@ -43,7 +43,8 @@ inline Written write_file(uint64_t groups, uint64_t rows, uint64_t first_row = 0
                        PrimitiveNode::Make("number", Repetition::REQUIRED, Type::INT32),
                        GroupNode::Make("list", Repetition::REQUIRED, {repeated}, LogicalType::List())}));
   const auto sink = ::arrow::io::BufferOutputStream::Create().ValueOrDie();
-  const auto writer = ParquetFileWriter::Open(sink, root, WriterProperties::Builder().compression(codec)->created_by(writer_name)->build());
+  const auto writer = ParquetFileWriter::Open(
+      sink, root, WriterProperties::Builder().compression(codec)->created_by(writer_name)->build());
   for (uint64_t group = 0; group < groups; ++group) {
     RowGroupWriter* const out = writer->AppendRowGroup();
     const uint64_t start = first_row + group * rows;
