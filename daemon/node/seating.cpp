@@ -7,6 +7,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/node/seat_rules.h"
+#include "proto/fingerprint.h"
 #include "proto/seqpacket.h"
 
 namespace spdld::node {
@@ -90,6 +91,15 @@ bool may_share(const Newcomer& newcomer) {
          newcomer.request.join != control::Join::kAlone;
 }
 
+// Whether the position that a client comes with is one of this run.
+bool is_of_run(const control::AttachRequest& request, const std::string& fingerprint,
+               const sampler::Sharding& sharding) {
+  if (request.fingerprint.empty() || request.fingerprint == fingerprint) return true;
+  // Another number of ranks may divide the last two steps otherwise. All steps but the last begin at the same sample.
+  return request.position.step + 1 < sharding.steps() &&
+         proto::differ_in_last_step_alone(request.fingerprint, fingerprint);
+}
+
 }  // namespace
 
 Seating::Seating(Lent lent, Events events)
@@ -100,7 +110,7 @@ void Seating::seat(const control::Client& client, const control::AttachRequest& 
                    const std::shared_ptr<pipeline::Pipeline>& pipeline) {
   const sampler::Sharding sharding = sharding_for(*pipeline, request, client);
   const std::string fingerprint = pipeline->fingerprint(sharding);
-  if (!request.fingerprint.empty() && request.fingerprint != fingerprint)
+  if (!is_of_run(request, fingerprint, sharding))
     throw SetupError(Trouble::kChanged, "the position belongs to another run: " +
                                             pipeline::Pipeline::differs(fingerprint, request.fingerprint));
   auto placement = placement_for(pipeline->spec().batch.device, request);
