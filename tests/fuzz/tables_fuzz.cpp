@@ -89,7 +89,7 @@ void read_records(Bytes bytes) {
   const auto read = [](store::View& file, std::atomic<uint64_t>& done) {
     return index_tfrecord(file, "fuzz", done, std::stop_token());
   };
-  const ExampleRecords records({"a", "b"});
+  const ExampleRecords records({"a", "b"}, {true, false});
   index_file(bytes, read, &records, 2);
   take_all(records, bytes, 2);
 }
@@ -105,7 +105,8 @@ void read_example(Bytes bytes) {
 }
 
 void read_shard(Bytes bytes) {
-  MdsShard shard{"fuzz", bytes.empty() ? 0 : uint64_t{bytes[0]}, 0, {}};
+  MdsShard shard;
+  shard.name = "fuzz", shard.samples = bytes.empty() ? 0 : uint64_t{bytes[0]};
   const MdsRows rows({{"a", "bytes", {}}, {"b", "int", 8}, {"c", "str", {}}});
   const auto read = [&](store::View& file, std::atomic<uint64_t>& done) {
     return index_mds(file, "fuzz", shard, done, std::stop_token());
