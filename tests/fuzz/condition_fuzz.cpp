@@ -18,9 +18,10 @@ void require(bool holds) {
   if (!holds) std::abort();
 }
 
-// One of the values that the comparison names, or a value beside it, or none.
+// One of the values that the comparison names, or a value of its kind beside it, or none.
 Cell cell_for(const Comparison& comparison, uint8_t byte) {
-  if (byte % 4 == 0 || !comparison.has_values()) return byte % 3 == 0 ? Cell() : Cell(true);
+  if (!comparison.has_values()) return byte % 3 == 0 ? Cell() : Cell(true);
+  if (byte % 4 == 0) return {};
   const ConditionValue& value = comparison.values[byte % comparison.values.size()];
   if (const auto* number = std::get_if<Number>(&value)) return *number + static_cast<Number>(byte % 3) - 1;
   if (const auto* flag = std::get_if<bool>(&value)) return *flag != (byte % 3 == 0);

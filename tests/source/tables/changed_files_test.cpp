@@ -14,6 +14,7 @@
 #include "tests/source/tables/table_files.h"
 #include "tests/support/file_changes.h"
 #include "tests/support/pack.h"
+#include "tests/support/soon.h"
 #include "tests/support/tar_writer.h"
 
 namespace spdld::changed_files_test {
@@ -264,15 +265,12 @@ TEST_CASE("a picture that is rewritten in place while it is read is bad content,
   LocalFetcher fetcher(1);
   FetchRequest request = request_for(*listing, 0, wanted(*listing, {"image"}));
   const Rewriting rewriting(temp / "c/1.jpg", kRewrittenBytes);
-  bool is_told = false;
-  for (int read = 0; read < 10'000 && !is_told; ++read) {
+  CHECK(test::soon([&] {
     fetch_now(fetcher, request);
-    if (request.ok) continue;
-    CHECK(request.error.trouble == Trouble::kContent);
-    CHECK_THAT(request.error.message, Contains("1.jpg changed while it was read"));
-    is_told = true;
-  }
-  CHECK(is_told);
+    return !request.ok;
+  }));
+  CHECK(request.error.trouble == Trouble::kContent);
+  CHECK_THAT(request.error.message, Contains("1.jpg changed while it was read"));
 }
 
 TEST_CASE("a file that changes while it is listed is not listed") {
