@@ -343,20 +343,22 @@ TEST_CASE("a mix is the sum of its branches, and leaves the picture as it was fo
   memory.resize(picture.bytes() + PixelRows::kSlackBytes);
   for (int y = 0; y < 17; ++y) std::copy_n(rows.row(y), picture.row_bytes(), memory.data() + y * picture.row_bytes());
   const std::vector<uint8_t> before(memory.data(), memory.data() + picture.bytes());
-  std::vector<Adjustment> mix = {{.kind = Kind::kMix, .amount = 0.25, .held = 5}};
+  std::vector<Adjustment> mix = {{.kind = Kind::kMix, .amount = 0.25, .held = 7}};
   const auto held = [&](Adjustment adjustment) {
     adjustment.pass = Adjustment::kNoPass;
     mix.push_back(adjustment);
   };
-  held({.kind = Kind::kBranch, .amount = 0.5, .held = 1});
+  held({.kind = Kind::kBranch, .amount = 0.25, .held = 1});
   held({.kind = Kind::kInvert});
   held({.kind = Kind::kBranch, .amount = 0.25, .held = 2});
   held({.kind = Kind::kWarp, .warp = image::affine_warp({31, 17}, {.translate_x = 31})});
   held({.kind = Kind::kInvert});
+  held({.kind = Kind::kBranch, .amount = 0.25, .held = 1});  // also behind a branch that left nothing of the picture
+  held({.kind = Kind::kInvert});
   mix.push_back({.kind = Kind::kPosterize, .amount = 8});
   adjuster.run(mix, 0, picture);
   REQUIRE(picture.size == Size{31, 17});
-  // 0.25 of the value, 0.5 of white less it, and 0.25 of white: the whole picture has moved away.
+  // 0.25 of the value, 0.5 of white less it, and 0.25 of white: in the second branch all of the picture has moved away.
   for (size_t i = 0; i < before.size(); ++i)
     REQUIRE(picture.pixels()[i] == static_cast<uint8_t>(0.25F * before[i] + 0.5F * (255 - before[i]) + 0.25F * 255));
 }
