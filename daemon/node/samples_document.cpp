@@ -143,7 +143,7 @@ Result<std::string> step_document(const Node::View& view, const Pipelines::Entry
   const sampler::Slice slice = *page ? (*page)->slice : sampler::Slice();
   const uint64_t next = std::min(question.from, slice.count) + samples.size();
   return Json{{"pipeline", entry.shown_name},
-              {"fingerprint", entry.pipeline->fingerprint(cut->global_size())},
+              {"fingerprint", entry.pipeline->fingerprint(*cut)},
               {"epoch", question.at.epoch},
               {"step", question.at.step},
               {"steps_per_epoch", cut->steps()},
