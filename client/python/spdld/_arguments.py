@@ -31,12 +31,9 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise CommandLineError(message)
 
-    def exit(self, status: int = 0, message: Optional[str] = None) -> NoReturn:
-        raise CommandLineError(message or "it prints its help and ends")
-
 
 class Reader:
-    """script: a _script.Script. followed(node): the call that made what an expression stands for, whatever became of it."""
+    """script: a _script.Script."""
 
     def __init__(self, script: Any, given: Optional[Sequence[str]]):
         self._script, self._given = script, given
@@ -44,7 +41,7 @@ class Reader:
     def parser_of(self, node: ast.expr) -> Optional[ast.Call]:
         """The call that made a parser, also of one of its groups."""
         for _ in range(10):
-            made = self._made(node)
+            made = self._script.followed_or_none(node, even_changed=True)
             if not isinstance(made, ast.Call):
                 return None
             if self._script.dotted(made.func) == _PARSER:
@@ -53,13 +50,6 @@ class Reader:
                 return None
             node = made.func.value
         return None
-
-    def _made(self, node: ast.expr) -> Optional[ast.expr]:
-        try:
-            found: ast.expr = self._script.followed(node, even_changed=True)
-            return found
-        except Refused:
-            return None
 
     def options(self, parser: ast.Call, known_alone: bool, is_certain: Callable[[ast.AST], bool]) -> Dict[str, Option]:
         """All options of a parser. Raises Refused where the text does not tell what the script adds to the parser."""
@@ -89,11 +79,11 @@ class Reader:
             done[word.arg] = self._default(word.value, f"--{word.arg}", call.lineno, is_certain)
         return done
 
-    def _default(self, node: Optional[ast.expr], shown: str, line: int, is_certain: bool) -> Option:
+    def _default(self, node: ast.expr, shown: str, line: int, is_certain: bool) -> Option:
         if not is_certain:
             return Option(None, f"needs {shown}, which line {line} adds in some runs alone", shown, line)
         try:
-            value = None if node is None else self._script.value(node)
+            value = self._script.value(node)
             if isinstance(value, Member):
                 raise Refused(f"needs {shown}, whose default the script's text does not tell")
             return Option(value, "", shown, line)
@@ -116,7 +106,7 @@ class Reader:
         for name in ("nargs", "const", "action", "type"):
             if name in words and not why:
                 why = self._take(options, name, words[name], shown)
-        default = self._default(words.get("default"), shown, call.lineno, is_certain) if "default" in words else None
+        default = self._default(words["default"], shown, call.lineno, is_certain) if "default" in words else None
         why = why or (default.why if default is not None and self._given is None else "")
         if default is not None:
             options["default"] = default.value
@@ -125,8 +115,8 @@ class Reader:
         if is_option and "required" in words:
             needed = self._is_true(words["required"])
         if self._given is None and needed:
-            why = why or f"needs {shown}, without which the script does not run: give it by --args \"{shown} ...\"" \
-                if is_option else why or f"needs {shown}, without which the script does not run: give it by --args"
+            how = f'--args "{shown} ..."' if is_option else "--args"
+            why = why or f"needs {shown}, without which the script does not run: give it by {how}"
         elif is_option and needed:
             options["required"] = True
         if not is_option and self._given is None and needed:

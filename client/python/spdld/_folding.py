@@ -3,12 +3,11 @@ import ast
 import copy
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from spdld._inlining import is_literal
+from spdld._inlining import is_literal, placed
 from spdld._names import FUNCTIONS
 from spdld._values import Member, Refused
 
 _UNROLLED_MAX = 64
-_ADDERS = ("append", "extend", "insert")
 _INNER = (*FUNCTIONS, ast.ClassDef)
 
 
@@ -56,10 +55,7 @@ class Folder(ast.NodeTransformer):
                         for one, part in zip(target.elts, value.elts)]
         if len(node.targets) == 1 and isinstance(target, ast.Tuple) and isinstance(node.value, ast.Name) and \
                 all(isinstance(entry, ast.Name) for entry in target.elts):
-            try:
-                made = self._script.followed(node.value)
-            except Refused:
-                made = None
+            made = self._script.followed_or_none(node.value)
             if isinstance(made, ast.Tuple) and len(made.elts) == len(target.elts):
                 self.changed = True
                 return [_nth(node, entry, number) for number, entry in enumerate(target.elts)]
@@ -99,10 +95,7 @@ class Folder(ast.NodeTransformer):
 
 def _nth(node: ast.Assign, target: ast.expr, number: int) -> ast.stmt:
     part = ast.Subscript(value=copy.copy(node.value), slice=ast.Constant(value=number), ctx=ast.Load())
-    made = ast.Assign(targets=[target], value=part)
-    for entry in (made, part, part.slice):
-        ast.copy_location(entry, node)
-    return made
+    return placed(ast.Assign(targets=[target], value=part), node)
 
 
 def _listed(made: Any) -> List[Any]:
@@ -126,10 +119,7 @@ def rounds_of(script: Any, target: ast.expr, source: ast.expr) -> Optional[List[
 
 def _entries(script: Any, source: ast.expr) -> Optional[List[ast.expr]]:
     method = source.func.attr if isinstance(source, ast.Call) and isinstance(source.func, ast.Attribute) and not source.args else ""
-    try:
-        base = script.followed(source.func.value if method in ("items", "keys") else source)  # type: ignore[attr-defined]
-    except Refused:
-        return None
+    base = script.followed_or_none(source.func.value if method in ("items", "keys") else source)  # type: ignore[attr-defined]
     if isinstance(base, ast.Dict) and all(key is not None and is_literal(key) for key in base.keys):
         keys = [key for key in base.keys if key is not None]
         if method != "items":

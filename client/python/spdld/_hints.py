@@ -2,8 +2,6 @@
 import ast
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from spdld._values import Refused
-
 
 class _Hint(NamedTuple):
     """kind: "data", "loader" or "transform". why: the end of a sentence that begins with the function's name."""
@@ -52,13 +50,13 @@ def hint_of(full: Optional[str]) -> str:
 
 def hints_in(script: Any, *kinds: str) -> List[Tuple[int, str]]:
     """The lines of a script that make data in another way, each with what helps."""
-    found: List[Tuple[int, str, str]] = []
+    found: Dict[str, Tuple[int, str]] = {}
     for call in script.nodes_in_order(ast.Call):
         full = script.dotted(call.func)
         entry = _entry(full)
-        if entry is not None and entry.kind in kinds and entry.why not in {why for _, _, why in found}:
-            found.append((call.lineno, f"{full} {entry.why}.", entry.why))
-    lines = [(line, sentence) for line, sentence, _ in found]
+        if entry is not None and entry.kind in kinds:
+            found.setdefault(entry.why, (call.lineno, f"{full} {entry.why}."))
+    lines = list(found.values())
     for node in script.nodes(ast.ClassDef) if "data" in kinds else []:
         if any(script.dotted(base) in ("torch.utils.data.Dataset", "torch.utils.data.IterableDataset",
                                        "torch.utils.data.dataset.Dataset") for base in node.bases):
@@ -75,11 +73,7 @@ def splits_of(script: Any, dataset: ast.Call) -> List[Tuple[int, str]]:
         entry = _entry(full)
         if entry is None or entry.kind != "part":
             continue
-        for name in [part for argument in call.args for part in ast.walk(argument) if isinstance(part, ast.expr)]:
-            try:
-                if script.followed(name, even_changed=True) is dataset:
-                    found.append((call.lineno, f"{full} {entry.why}."))
-                    break
-            except Refused:
-                pass
+        parts = [part for argument in call.args for part in ast.walk(argument) if isinstance(part, ast.expr)]
+        if any(script.followed_or_none(part, even_changed=True) is dataset for part in parts):
+            found.append((call.lineno, f"{full} {entry.why}."))
     return found

@@ -45,7 +45,7 @@ class Inliner:
                 self._globals = []
                 node.body = self._block(node.body)
                 if self._globals:
-                    node.body.insert(0, _placed(ast.Global(names=sorted(set(self._globals))), node))
+                    node.body.insert(0, placed(ast.Global(names=sorted(set(self._globals))), node))
         self._drop_unused()
         return bool(self._used)
 
@@ -136,16 +136,16 @@ class Inliner:
         for name, value in bound.items():
             target = ast.Name(id=name, ctx=ast.Store())
             mark_anew(target, marks)
-            self._pre.append(_placed(ast.Assign(targets=[target], value=value), call))
+            self._pre.append(placed(ast.Assign(targets=[target], value=value), call))
         gives = any(_returns(entry, True) for entry in body)
         self._pre += tail_form(body, result if gives else None, self._dotted)
         if known.node.name == "__init__":
             made = ast.Call(func=call.func, args=[], keywords=[])
             made.is_made, made.instance_of = True, getattr(call, "instance_of", "")  # type: ignore[attr-defined]
-            return _placed(made, call)
+            return placed(made, call)
         if not gives:
-            return _placed(ast.Constant(value=None), call)
-        return _placed(ast.Name(id=result, ctx=ast.Load()), call)
+            return placed(ast.Constant(value=None), call)
+        return placed(ast.Name(id=result, ctx=ast.Load()), call)
 
     def _callee(self, call: ast.Call) -> Tuple[Optional[_Known], ast.Call]:
         if self._dotted(call.func) in _SPAWN and call.args:
@@ -203,7 +203,7 @@ def _spawned(call: ast.Call) -> Optional[ast.Call]:
     made = ast.Call(func=call.args[0], args=[ast.Name(id=UNKNOWN, ctx=ast.Load()), *listed.elts], keywords=[])
     if hasattr(call, "chain"):
         made.chain = call.chain  # type: ignore[attr-defined]
-    return _placed(made, call)
+    return placed(made, call)
 
 
 def _bound(known: _Known, call: ast.Call) -> Optional[Dict[str, ast.expr]]:
@@ -227,7 +227,7 @@ def _bound(known: _Known, call: ast.Call) -> Optional[Dict[str, ast.expr]]:
         if name not in bound:
             default = defaults.get(name)
             fixed = default is not None and is_literal(default)
-            bound[name] = copy.deepcopy(default) if default is not None and fixed else _placed(
+            bound[name] = copy.deepcopy(default) if default is not None and fixed else placed(
                 ast.Name(id=UNKNOWN, ctx=ast.Load()), call)
     return bound
 
@@ -242,7 +242,7 @@ def is_literal(node: ast.expr) -> bool:
 _Node = TypeVar("_Node", bound=ast.AST)
 
 
-def _placed(node: _Node, at: ast.AST) -> _Node:
+def placed(node: _Node, at: ast.AST) -> _Node:
     """The node, with the line of another one where it has none of its own."""
     for part in ast.walk(node):
         if not hasattr(part, "lineno") and isinstance(part, (ast.expr, ast.stmt)):
@@ -297,21 +297,21 @@ def tail_form(body: Sequence[ast.stmt], result: Optional[str], dotted: Dotted) -
             return done + [stmt]
         else:  # in a loop, for example: the rest may be run or not
             done.append(_Assigner(result).visit(stmt))
-            unknown = _placed(ast.Name(id=UNKNOWN, ctx=ast.Load()), stmt)
+            unknown = placed(ast.Name(id=UNKNOWN, ctx=ast.Load()), stmt)
             return done + [_branch(stmt, unknown, tail_form(rest, result, dotted) or _assigned(result, None, stmt), [])]
     return done + (_assigned(result, None, body[-1]) if body else [])
 
 
 def _branch(at: ast.stmt, test: ast.expr, body: List[ast.stmt], orelse: List[ast.stmt]) -> ast.stmt:
-    made: ast.stmt = _placed(ast.If(test=test, body=body, orelse=orelse), at)
+    made: ast.stmt = placed(ast.If(test=test, body=body, orelse=orelse), at)
     return made
 
 
 def _assigned(result: Optional[str], value: Optional[ast.expr], at: ast.stmt) -> List[ast.stmt]:
     if result is None:
-        return [] if value is None else [_placed(ast.Expr(value=value), at)]
+        return [] if value is None else [placed(ast.Expr(value=value), at)]
     value = ast.Constant(value=None) if value is None else value
-    return [_placed(ast.Assign(targets=[ast.Name(id=result, ctx=ast.Store())], value=value), at)]
+    return [placed(ast.Assign(targets=[ast.Name(id=result, ctx=ast.Store())], value=value), at)]
 
 
 class _Undeclared(ast.NodeTransformer):
@@ -336,5 +336,5 @@ class _Assigner(ast.NodeTransformer):
 
     def visit(self, node: ast.AST) -> Any:
         if isinstance(node, ast.Return):
-            return _assigned(self._result, node.value, node) or _placed(ast.Pass(), node)
+            return _assigned(self._result, node.value, node) or placed(ast.Pass(), node)
         return node if isinstance(node, (*FUNCTIONS, ast.ClassDef)) else self.generic_visit(node)

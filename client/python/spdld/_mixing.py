@@ -3,7 +3,6 @@ import ast
 from typing import List, NamedTuple, Optional
 
 from spdld._script import Script
-from spdld._values import Refused
 
 _NAMES = [f"torchvision.transforms.v2.{name}" for name in ("RandomChoice", "CutMix", "MixUp")]
 DEFAULT_COLLATE = ("torch.utils.data.default_collate", "torch.utils.data.dataloader.default_collate",
@@ -28,8 +27,9 @@ def mixing_of(script: Script, loader: Optional[ast.Call], collate: Optional[ast.
 def _mixers(script: Script) -> List[ast.Call]:
     """The calls that make CutMix and MixUp, and a RandomChoice that has nothing else."""
     mixes = script.calls(*_NAMES[1:])
-    choices = [call for call in script.calls(_NAMES[0]) if any(part in mixes for part in parts_of(script, call))]
-    inner = {part for call in choices for part in parts_of(script, call) if part is not call}
+    parts = {call: parts_of(script, call) for call in script.calls(_NAMES[0])}
+    choices = [call for call, nodes in parts.items() if any(part in mixes for part in nodes)]
+    inner = {part for call in choices for part in parts[call] if part is not call}
     return choices + [call for call in mixes if call not in inner]
 
 
@@ -37,7 +37,7 @@ def parts_of(script: Script, call: ast.Call) -> List[ast.AST]:
     """The nodes of a call, and of what the names in its list stand for."""
     parts = list(ast.walk(call))
     for name in [part for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)]:
-        found = _followed(script, name)
+        found = script.followed_or_none(name)
         parts += [] if found is None or found is name else list(ast.walk(found))
     return parts
 
@@ -57,7 +57,7 @@ def _in_collate(script: Script, collate: Optional[ast.expr]) -> Optional[ast.exp
     inner = result.args[0]
     if isinstance(inner, ast.Starred) and isinstance(inner.value, ast.Call) and script.dotted(inner.value.func) in DEFAULT_COLLATE and \
             [ast.unparse(argument) for argument in inner.value.args] == names:
-        return _followed(script, result.func)
+        return script.followed_or_none(result.func)
     return None
 
 
@@ -70,19 +70,12 @@ def _in_loops(script: Script, loader: Optional[ast.Call]) -> List[Optional[ast.e
                 len(runs.args) == 1 and isinstance(names, ast.Tuple) and len(names.elts) == 2:
             runs, names = runs.args[0], names.elts[1]
         first = loop.body[0]
-        if loader is None or _followed(script, runs, True) is not loader:
+        if loader is None or script.followed_or_none(runs, True) is not loader:
             continue
         if not isinstance(names, ast.Tuple) or not isinstance(first, ast.Assign):
             continue
         wanted = [ast.unparse(entry) for entry in names.elts]
         if isinstance(first.value, ast.Call) and [ast.unparse(entry) for entry in first.value.args] == wanted and \
                 len(first.targets) == 1 and ast.unparse(first.targets[0]) == ast.unparse(names):
-            found.append(_followed(script, first.value.func))
+            found.append(script.followed_or_none(first.value.func))
     return found
-
-
-def _followed(script: Script, node: ast.expr, even_changed: bool = False) -> Optional[ast.expr]:
-    try:
-        return script.followed(node, even_changed)
-    except Refused:
-        return None

@@ -5,8 +5,7 @@ An attribute becomes a name with a dot in it, as `self.size@DataModule`, which b
 import ast
 from typing import Any, Dict, List, Optional, Set, Tuple
 
-from spdld._inlining import UNKNOWN, is_literal
-from spdld._names import FUNCTIONS
+from spdld._inlining import UNKNOWN, is_literal, placed
 from spdld._renaming import plain_name
 from spdld._values import Refused
 
@@ -176,10 +175,7 @@ class Objects:
     def _class_of(self, name: ast.Name) -> Optional[Known]:
         if name.id in self.known:
             return self.known[name.id] if not self.known[name.id].methods else None
-        try:
-            made = self._script.followed(name, even_changed=True)
-        except Refused:
-            return None
+        made = self._script.followed_or_none(name, even_changed=True)
         if isinstance(made, ast.Call) and isinstance(made.func, ast.Name) and made.func.id in self.known:
             return self.known[made.func.id]
         return None
@@ -201,11 +197,7 @@ def _targets(stmt: ast.stmt, even_empty: bool = False) -> List[ast.Name]:
 
 
 def _assign(name: str, value: ast.expr, at: ast.AST) -> ast.stmt:
-    made = ast.Assign(targets=[ast.Name(id=name, ctx=ast.Store())], value=value)
-    for part in ast.walk(made):
-        if not hasattr(part, "lineno"):
-            ast.copy_location(part, at)
-    return made
+    return placed(ast.Assign(targets=[ast.Name(id=name, ctx=ast.Store())], value=value), at)
 
 
 class Namespaces:
@@ -271,9 +263,7 @@ class Namespaces:
                 len(above.targets[0].elts) == 2:
             first, rest = above.targets[0].elts
             above.targets = [first]
-            other = ast.Assign(targets=[rest], value=ast.Name(id=UNKNOWN, ctx=ast.Load()))
-            for part in (other, other.value):
-                ast.copy_location(part, above)
+            other = placed(ast.Assign(targets=[rest], value=ast.Name(id=UNKNOWN, ctx=ast.Load())), above)
             self._script.insert_before(call, [other])
 
     def _name_attributes(self) -> bool:
@@ -314,10 +304,7 @@ class Namespaces:
     def _namespace(self, node: ast.expr) -> Optional[ast.Call]:
         if not isinstance(node, (ast.Name, ast.Call)):
             return None
-        try:
-            made = self._script.followed(node, even_changed=True)
-        except Refused:
-            return None
+        made = self._script.followed_or_none(node, even_changed=True)
         return made if isinstance(made, ast.Call) and _number(made) else None
 
 

@@ -3,7 +3,7 @@
 A transform is read by its attributes alone, so that torchvision need not be there. A script's transforms have no objects,
 and _script.py gives their arguments in the same way. Each argument has a kind, and what the kind does not know is Refused.
 """
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 
 from spdld._values import (ANTIALIAS, BOTH_SIDES, BY_VERSION, CENTER, CHANCE, DTYPES, FILL, PADDING, PADDING_MODE, POSITIVE,
                            SIDE_MAX, SIZE, Arguments, ByType, Kind, Refused, ascending, checked, dtype, either, exactly, flag,

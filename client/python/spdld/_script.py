@@ -67,8 +67,12 @@ class Script(Tree):
             bindings = self._names.bindings(node)
             if len(bindings) == 1 and bindings[0].made is not None:
                 return bindings[0].made
+        return self.followed_or_none(node)
+
+    def followed_or_none(self, node: ast.expr, even_changed: bool = False) -> Optional[ast.expr]:
+        """As followed(); None where the text does not tell."""
         try:
-            return self.followed(node)
+            return self.followed(node, even_changed)
         except Refused:
             return None
 

@@ -145,12 +145,11 @@ class Tree:
 
     def calls(self, *names: str) -> List[ast.Call]:
         """All calls of functions with these full names, in the order of the lines."""
-        found = [node for node in self.nodes(ast.Call) if self.dotted(node.func) in names]
-        return sorted(found, key=lambda call: (call.lineno, call.col_offset))
+        return [node for node in self.nodes_in_order(ast.Call) if self.dotted(node.func) in names]
 
     def calls_below(self, module: str) -> List[ast.Call]:
-        found = [node for node in self.nodes(ast.Call) if (self.dotted(node.func) or "").startswith(module + ".")]
-        return sorted(found, key=lambda call: (call.lineno, call.col_offset))
+        """All calls of functions of a module, in the order of the lines."""
+        return [node for node in self.nodes_in_order(ast.Call) if (self.dotted(node.func) or "").startswith(module + ".")]
 
     def dotted(self, node: ast.AST) -> Optional[str]:
         """The full name of what an expression names, by the script's imports; None where it is no such name."""

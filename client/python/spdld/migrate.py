@@ -100,17 +100,15 @@ def _dataset(script: Script, call: ast.Call) -> Found:
 def _loads(script: Script, loader: ast.Call, call: ast.Call) -> bool:
     """Whether a DataLoader is given this data set itself, wherever its arguments are unpacked from."""
     first = next((word.value for word in loader.keywords if word.arg == "dataset"), loader.args[0] if loader.args else None)
-    try:
-        return first is not None and script.followed(first, even_changed=True) is call
-    except Refused:
-        return False
+    return first is not None and script.followed_or_none(first, even_changed=True) is call
 
 
 def _compositions(script: Script) -> List[ast.Call]:
     calls = script.calls(*_COMPOSITIONS)
     inner = {part for call in calls for part in ast.walk(call) if part is not call}
     below = [call for call in calls if call not in inner]
-    return [call for call in below if any(part in script.calls_below("torchvision.transforms") for part in ast.walk(call))]
+    known = set(script.calls_below("torchvision.transforms"))
+    return [call for call in below if any(part in known for part in ast.walk(call))]
 
 
 def _name(script: Script, call: ast.expr, loader: Optional[ast.Call]) -> str:
@@ -308,7 +306,7 @@ class Page:
         return ["", "[[output]]", 'name = "image"', 'from = "image"', f"ops = {operations_text(operations)}"]
 
     def _mixes(self, collate: ast.expr) -> bool:
-        return self._script.dotted(collate) in DEFAULT_COLLATE or self._script.names_of(collate) <= {*DEFAULT_COLLATE} or \
+        return self._script.names_of(collate) <= {*DEFAULT_COLLATE} or \
             mixing_of(self._script, self._found.loader_call, collate).call is not None
 
     def _mixing(self, shuffled: Optional[bool]) -> Any:
@@ -454,8 +452,6 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         script = _read(given.script, None if given.args is None else shlex.split(given.args))
     except ValueError as error:
         _fail(f"--args is no command line: {error}")
-    except RecursionError:
-        _fail(f"{given.script} has expressions that stand too deep in one another")
     try:
         page = Page(script, given.script, _chosen(script, datasets_of(script), given.dataset, given.script))
         text = page.text()
