@@ -19,7 +19,22 @@ void for_each_value(Operations& ops, ParameterType type, const See& see) {
   }
 }
 
+void add_lists(const Selection& selection, const std::string& table, std::vector<ListPath>& lists) {
+  if (is_list_path(selection.include)) lists.push_back({table + ": include", selection.include});
+  if (is_list_path(selection.exclude)) lists.push_back({table + ": exclude", selection.exclude});
+  if (selection.part.has_groups_file()) lists.push_back({table + ": part.groups", selection.part.groups});
+}
+
 }  // namespace
+
+std::vector<ListPath> list_paths_of(const PipelineSpec& spec) {
+  std::vector<ListPath> lists;
+  add_lists(spec.order, "order", lists);
+  if (spec.order.has_weights_file()) lists.push_back({"order: weights", spec.order.weights});
+  for (const SourceSpec& source : spec.sources)
+    add_lists(source, source.name.empty() ? "source" : "source " + source.name, lists);
+  return lists;
+}
 
 void for_each_side_path(std::span<OutputSpec> outputs, const std::function<void(std::string&)>& see) {
   for (OutputSpec& output : outputs)

@@ -59,15 +59,11 @@ std::vector<std::string> data_remarks(const config::PipelineSpec& spec) {
     for (const auto& place : config::places_of(source)) {
       // Of a pattern, the folder that all its files lie below.
       const bool is_pattern =
-          type != nullptr && type->takes_patterns && place.find_first_of("{}*?[") != std::string::npos;
+          type != nullptr && type->takes_patterns && (config::has_braces(place) || config::has_wildcards(place));
       if (!is_pattern) looks.look(table + ": uri", place);
     }
-    looks.look(table + ": include", source.include);
-    looks.look(table + ": exclude", source.exclude);
   }
-  looks.look("order: include", spec.order.include);
-  looks.look("order: exclude", spec.order.exclude);
-  if (spec.order.has_weights_file()) looks.look("order: weights", spec.order.weights);
+  for (const config::ListPath& list : config::list_paths_of(spec)) looks.look(list.key, list.path);
   for (const auto& path : config::side_paths_of(spec)) looks.look("output", path);
   return std::move(looks).found();
 }

@@ -53,18 +53,6 @@ Error with_reader(Error error) {
   return error;
 }
 
-// Every list that the pipeline reads, but for what lies in its sources' folders.
-std::vector<std::string> lists_of(const config::PipelineSpec& spec) {
-  std::vector<std::string> lists = {spec.order.include, spec.order.exclude};
-  if (spec.order.has_weights_file()) lists.push_back(spec.order.weights);
-  for (const auto& source : spec.sources) lists.insert(lists.end(), {source.include, source.exclude});
-  if (spec.order.part.has_groups_file()) lists.push_back(spec.order.part.groups);
-  for (const auto& source : spec.sources)
-    if (source.part.has_groups_file()) lists.push_back(source.part.groups);
-  std::erase_if(lists, [](const std::string& list) { return !config::is_list_path(list); });
-  return lists;
-}
-
 // The first of its remote uris that lies in none of the stores.
 std::string uri_outside(const config::PipelineSpec& spec, const AllowedUris& stores) {
   if (!stores.is_bound) return "";
@@ -83,8 +71,8 @@ std::string path_outside(const config::PipelineSpec& spec, const Folders& folder
       if (!config::is_remote(place) && !lies_in_any(of_data, place)) return place;
   for (const std::string& path : config::side_paths_of(spec))
     if (!lies_in_any(of_data, path)) return path;
-  for (const std::string& list : lists_of(spec))
-    if (!lies_in_any(folders, list)) return list;
+  for (const config::ListPath& list : config::list_paths_of(spec))
+    if (!lies_in_any(folders, list.path)) return list.path;
   return "";
 }
 

@@ -54,16 +54,12 @@ std::string Sight::sentence(const Pipelines::Entry& entry, const std::string& te
 }
 
 control::HiddenPaths hidden_paths(const config::PipelineSpec& spec) {
-  std::vector<std::string> paths = {spec.order.include, spec.order.exclude};
-  if (spec.order.has_weights_file()) paths.push_back(spec.order.weights);
-  if (spec.order.part.has_groups_file()) paths.push_back(spec.order.part.groups);
+  std::vector<std::string> paths;
+  for (config::ListPath& list : config::list_paths_of(spec)) paths.push_back(std::move(list.path));
   for (const auto& source : spec.sources) {
-    paths.insert(paths.end(), {source.include, source.exclude});
-    if (source.part.has_groups_file()) paths.push_back(source.part.groups);
     paths.insert(paths.end(), source.uris.begin(), source.uris.end());
     for (std::string place : config::places_of(source)) paths.push_back(std::move(place));
   }
-  std::erase_if(paths, [](const std::string& path) { return !config::is_list_path(path); });
   for (std::string& path : config::side_paths_of(spec)) paths.push_back(std::move(path));
   return control::HiddenPaths(std::move(paths));
 }

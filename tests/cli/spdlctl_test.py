@@ -75,6 +75,19 @@ class WithoutDaemon(Case):
         self.assertIn("spdld.toml: fine, the daemon's file", lines[2])
         self.assertIn("a cache of at most a quarter of the memory", lines[2])
 
+    def test_check_looks_for_lists_of_files_alone(self):
+        (self.folder / "groups.txt").write_text("")
+        text = pipeline_text("/data/train")
+        for order, missing in (('include = ["a.jpg", 7]', []), ('include = "none.txt"', ["include"]),
+                               ('part = { fraction = 0.5, groups = "none.txt" }', ["part.groups"]),
+                               ('part = { fraction = 0.5, groups = "groups.txt" }', [])):
+            with self.subTest(order=order):
+                done = spdlctl("check", self.write("train.toml", text.replace("[order]\n", f"[order]\n{order}\n")))
+                self.assert_code(done, FINE)
+                told = [line for line in done.stdout.splitlines() if "data, order" in line]
+                self.assertEqual([line.split("order: ")[1] for line in told],
+                                 [f"{key}: {self.folder}/none.txt does not exist here." for key in missing])
+
     def test_check_knows_the_types_of_outputs_that_follow_a_view(self):
         done = spdlctl("check", ROOT / "config/examples/detection.toml")
         self.assert_code(done, FINE)
