@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -205,6 +206,9 @@ struct DaemonSection {
 };
 std::span<const DaemonSection> daemon_sections();
 
+// The absolute path of the list that `key` names, or a word that may stand in its place; empty: there is none.
+std::string list_of(const TableReader& reader, std::string_view key, const std::filesystem::path& folder,
+                    std::initializer_list<std::string_view> words = {});
 // The keys include, exclude, part and first, of [order] or of a table of [[sources]].
 const std::vector<Parameter>& selection_keys();
 // Paths of lists are taken from `folder`.

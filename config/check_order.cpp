@@ -87,22 +87,21 @@ const std::vector<Parameter>& order_keys() {
   return keys;
 }
 
+std::string list_of(const TableReader& reader, std::string_view key, const std::filesystem::path& folder,
+                    std::initializer_list<std::string_view> words) {
+  const auto given = reader.given_text(key);
+  if (!given || std::find(words.begin(), words.end(), *given) != words.end()) return given.value_or("");
+  auto [path, error] = local_path_of(*given, folder);
+  if (!error.empty()) reader.complain(key, error);
+  return path;
+}
+
 namespace {
 
 Shuffle shuffle_of(const TableReader& reader) {
   const Value value = reader.value("shuffle");
   if (const auto* word = std::get_if<std::string>(&value)) return shuffle_named(*word);
   return std::get<bool>(value) ? Shuffle::kGlobal : Shuffle::kOff;
-}
-
-// The absolute path of the list that `key` names, or a word that may stand in its place; empty: there is none.
-std::string list_of(const TableReader& reader, std::string_view key, const std::filesystem::path& folder,
-                    std::initializer_list<std::string_view> words = {}) {
-  const auto given = reader.given_text(key);
-  if (!given || std::find(words.begin(), words.end(), *given) != words.end()) return given.value_or("");
-  auto [path, error] = local_path_of(*given, folder);
-  if (!error.empty()) reader.complain(key, error);
-  return path;
 }
 
 // A list of samples that stands in the pipeline itself, as Selection has it: texts, and numbers of samples.

@@ -1,6 +1,5 @@
 // `part` of [order] or of a table of [[sources]]: a part of the samples, such as a fold.
 #include <algorithm>
-#include <cmath>
 #include <string>
 #include <utility>
 
@@ -28,16 +27,6 @@ void check_folds(const TableReader& reader, PartSpec& part) {
   std::sort(part.index.begin(), part.index.end());
   if (std::adjacent_find(part.index.begin(), part.index.end()) != part.index.end())
     reader.complain("index", "names a part twice");
-}
-
-void check_groups(const TableReader& reader, const std::filesystem::path& folder, PartSpec& part) {
-  const auto given = reader.given_text("groups");
-  if (!given) return;
-  part.groups = *given;
-  if (*given == kGroupsByFolder) return;
-  auto [path, error] = local_path_of(*given, folder);
-  if (!error.empty()) reader.complain("groups", error);
-  part.groups = std::move(path);
 }
 
 }  // namespace
@@ -111,8 +100,8 @@ PartSpec check_part(const TableReader& table, const std::filesystem::path& folde
   }
   part.rest = reader.flag("rest");
   part.seed = static_cast<uint64_t>(reader.integer("seed"));
-  check_groups(reader, folder, part);
-  part.by_class = reader.find("stratify") != nullptr && reader.text("stratify") == "class";
+  part.groups = list_of(reader, "groups", folder, {kGroupsByFolder});
+  part.by_class = reader.given_text("stratify").has_value();
   if (part.by_class && !part.groups.empty())
     reader.complain("stratify", "may not stand beside groups: a group with samples of several classes stays whole");
   return part;

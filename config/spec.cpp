@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "config/catalogue.h"
+#include "config/check.h"
 #include "config/json.h"
 #include "config/operation.h"
 
@@ -114,13 +115,10 @@ void add_selection(const Selection& taken, Json& object) {
   if (taken.part.is_on()) object["part"] = part_json(taken.part);
 }
 
-// Of a source: what the listing's fingerprint, or the samples that are taken, say already.
-constexpr std::array kParametersOfListing = {kConditionKey};
-
 Json deciding_source_json(const SourceSpec& source) {
   Parameters parameters = source.parameters;
-  for (const std::string_view key : kParametersOfListing)
-    if (const auto found = parameters.find(key); found != parameters.end()) parameters.erase(found);
+  // The samples that are taken say what the condition does.
+  if (const auto found = parameters.find(kConditionKey); found != parameters.end()) parameters.erase(found);
   Json object = with_parameters({{"type", source.type}}, parameters);
   if (!source.name.empty()) object["name"] = source.name;
   if (source.weight != 0) object["weight"] = number_json(source.weight);
@@ -129,11 +127,8 @@ Json deciding_source_json(const SourceSpec& source) {
 
 Json full_source_json(const SourceSpec& source) {
   Json object = deciding_source_json(source);
-  for (const std::string_view key : kParametersOfListing) {
-    const auto found = source.parameters.find(key);
-    if (found != source.parameters.end() && found->second != Value(std::string()))
-      object[key] = std::get<std::string>(found->second);
-  }
+  if (has_condition(source))
+    object[kConditionKey] = std::get<std::string>(source.parameters.find(kConditionKey)->second);
   if (source.uris.size() == 1) {
     object["uri"] = source.uris.front();
   } else {

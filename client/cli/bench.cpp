@@ -44,10 +44,6 @@ std::string fresh_group() {
   return "bench:" + std::to_string(getpid()) + ":" + std::to_string(random());
 }
 
-bool is_file_name(const std::string& target) {
-  return target.ends_with(".toml") || target.ends_with(".json") || target.find('/') != std::string::npos;
-}
-
 std::string read_text(const std::string& file) {
   std::ifstream stream(file, std::ios::binary);
   std::string text((std::istreambuf_iterator<char>(stream)), {});
@@ -83,6 +79,10 @@ ExitCode bench(const Globals& globals, const Wishes& wishes) {
 }
 
 }  // namespace
+
+bool is_file_name(const std::string& target) {
+  return target.ends_with(".toml") || target.ends_with(".json") || target.find('/') != std::string::npos;
+}
 
 BenchPlan plan_for(const Globals& globals, const std::string& target) {
   BenchPlan plan;

@@ -46,6 +46,9 @@ struct BenchReport {
   double peak_pss_bytes = 0, daemon_peak_pss_bytes = 0, clients_peak_pss_bytes = 0;
 };
 
+// Whether a command's PIPELINE is a file; else it is the name of a pipeline.
+bool is_file_name(const std::string& target);
+
 // The plan for a pipeline file, or for the pipeline of a name: one rank, one epoch, a job of its own. A file's errors
 // are told here (throws Failure), so that they need no daemon.
 BenchPlan plan_for(const Globals& globals, const std::string& target);

@@ -6,6 +6,14 @@
 
 namespace spdld::cli {
 
+void show_progress(AttachOptions& options, StderrProgress& line) {
+  options.progress = [](void* user, const char* what, uint64_t done, uint64_t total) {
+    static_cast<StderrProgress*>(user)->show(text::progress_of(what, done, total));
+    return 0;
+  };
+  options.progress_user = &line;
+}
+
 std::unique_ptr<Loader> look_at(const Globals& globals, const std::string& pipeline, const std::string& command,
                                 StderrProgress& progress) {
   const std::string group = "spdlctl-" + command + "-" + std::to_string(getpid()), name = "spdlctl " + command;
@@ -18,11 +26,7 @@ std::unique_ptr<Loader> look_at(const Globals& globals, const std::string& pipel
   options.device = "cpu";
   options.looks = 1;
   options.client_name = name.c_str();
-  options.progress = [](void* line, const char* what, uint64_t done, uint64_t total) {
-    static_cast<StderrProgress*>(line)->show(text::progress_of(what, done, total));
-    return 0;
-  };
-  options.progress_user = &progress;
+  show_progress(options, progress);
   try {
     return std::make_unique<Loader>(options);
   } catch (const Exception& error) {

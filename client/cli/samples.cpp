@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 
+#include "client/cli/bench.h"
 #include "client/cli/format.h"
 #include "client/cli/looking.h"
 #include "client/cli/query.h"
@@ -25,15 +26,11 @@ struct SamplesWishes {
   std::optional<uint64_t> rank, world_size;
 };
 
-bool is_file(const std::string& pipeline) {
-  return pipeline.ends_with(".toml") || pipeline.ends_with(".json") || pipeline.find('/') != std::string::npos;
-}
-
-// Asks about the pipeline that runs, or, where none does, about one that is opened for looking.
+// Asks about the running pipeline. Where no pipeline runs, this opens one for looking, and asks about that one.
 class Ledger {
  public:
   Ledger(const Globals& globals, const SamplesWishes& wishes) : globals_(globals), wishes_(wishes) {
-    if (is_file(wishes.pipeline)) open();
+    if (is_file_name(wishes.pipeline)) open();
   }
 
   // Part of a rank's samples, from this one on.

@@ -175,11 +175,7 @@ class Showing {
     options.join = "alone";
     options.client_name = "spdlctl show";
     options.looks = 1;
-    options.progress = [](void* line, const char* what, uint64_t done, uint64_t total) {
-      static_cast<StderrProgress*>(line)->show(text::progress_of(what, done, total));
-      return 0;
-    };
-    options.progress_user = &progress_;
+    show_progress(options, progress_);
     return options;
   }
 

@@ -139,9 +139,7 @@ Outcome Loader::accept(const Attaching& attaching) {
 // Of the state that the loader was attached with.
 Outcome Loader::leave_out_steps() {
   if (!settings_.state || settings_.state->skip_steps == 0) return {};
-  Position position;
-  const Outcome found = find_position(*settings_.state, terms_, position);
-  return found.ok() ? seek(position) : found;
+  return load_state(*settings_.state, true);
 }
 
 Outcome Loader::replicas_disagree(Position theirs) const {

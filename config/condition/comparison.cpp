@@ -1,6 +1,7 @@
 #include "config/condition/comparison.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 
@@ -58,6 +59,18 @@ Truths of_bounds(const Comparison& comparison, const ConditionValue& least, cons
 }
 
 }  // namespace
+
+std::optional<Number> number_in(std::string_view text) {
+  const auto read = [&](auto number) -> std::optional<Number> {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+    return Number(number);
+  };
+  if (text.starts_with('+') && text.size() > 1 && text[1] != '-') text.remove_prefix(1);
+  if (const auto whole = read(int64_t{})) return whole;
+  if (const auto large = read(uint64_t{})) return large;
+  return read(double{});
+}
 
 Truths Comparison::of(const Cell& cell) const {
   const auto told = [](bool holds) { return holds ? kTrue : kFalse; };

@@ -21,11 +21,12 @@ enum class Truth : uint8_t { kFalse = 1, kTrue = 2, kUnknown = 4 };
 using Truths = uint8_t;
 constexpr Truths only(Truth truth) { return static_cast<Truths>(truth); }
 constexpr bool may_be(Truths truths, Truth truth) { return (truths & only(truth)) != 0; }
-inline constexpr Truths kAnyTruth = only(Truth::kFalse) | only(Truth::kTrue) | only(Truth::kUnknown);
 
 // Holds every integer of 64 bits and every double, so that no comparison rounds.
 using Number = long double;
 static_assert(std::numeric_limits<Number>::digits >= 64);
+// The number that the whole text is, maybe behind a "+".
+std::optional<Number> number_in(std::string_view text);
 
 enum class ValueKind : uint8_t { kFlag, kNumber, kText };
 using ConditionValue = std::variant<bool, Number, std::string>;  // the alternative of number k has kind k

@@ -83,23 +83,9 @@ class WordReader {
                                   ((text_[at_] == '-' || text_[at_] == '+') && lower(text_[at_ - 1]) == 'e')))
       ++at_;
     const std::string_view written = text_.substr(begin, at_ - begin);
-    const auto number = number_in(written.front() == '+' ? written.substr(1) : written);
+    const auto number = number_in(written);
     if (!number) return {WordKind::kBad, 0, "this is no number"};
     return {WordKind::kNumber, 0, {}, *number};
-  }
-
-  static std::optional<Number> number_in(std::string_view text) {
-    const char* const end = text.data() + text.size();
-    int64_t whole = 0;
-    uint64_t large = 0;
-    double real = 0;
-    if (const auto got = std::from_chars(text.data(), end, whole); got.ec == std::errc() && got.ptr == end)
-      return Number(whole);
-    if (const auto got = std::from_chars(text.data(), end, large); got.ec == std::errc() && got.ptr == end)
-      return Number(large);
-    if (const auto got = std::from_chars(text.data(), end, real); got.ec == std::errc() && got.ptr == end)
-      return Number(real);
-    return std::nullopt;
   }
 
   Word sign() {

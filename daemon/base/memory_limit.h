@@ -29,7 +29,7 @@ struct MemoryLimit {
 // this process has in memory.
 std::vector<MemoryLimit> memory_limits(const MemoryPaths& paths = {});
 
-// The least of these limits, whoever uses the memory. 0: the kernel does not tell.
+// The least of the limits that memory_limits() finds, whoever uses the memory. 0: the kernel tells no limit.
 uint64_t usable_memory_bytes(const MemoryPaths& paths = {});
 
 }  // namespace spdld

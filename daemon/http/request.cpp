@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "config/http_address.h"
+#include "daemon/base/hex.h"
 
 namespace spdld::http {
 namespace {
@@ -17,19 +18,13 @@ bool is_path(std::string_view path) {
   return path.starts_with('/') && std::all_of(path.begin(), path.end(), fits);
 }
 
-int digit_of(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 std::optional<std::string> decode(std::string_view text) {
   std::string decoded;
   for (size_t i = 0; i < text.size(); i++) {
     char c = text[i] == '+' ? ' ' : text[i];
     if (text[i] == '%') {
       if (text.size() - i < 3) return std::nullopt;
-      const int high = digit_of(text[i + 1]), low = digit_of(text[i + 2]);
+      const int high = hex_digit(text[i + 1]), low = hex_digit(text[i + 2]);
       if (high < 0 || low < 0) return std::nullopt;
       c = static_cast<char>(high * 16 + low);
       i += 2;

@@ -12,6 +12,16 @@ constexpr uint64_t kOfThreadMin = 256ull << 10, kOfThreadMax = 32ull << 20;
 constexpr uint64_t kInFlightMin = 256ull << 20, kInFlightMax = 16ull << 30;  // of the node, where it is "auto"
 constexpr uint64_t kListingMin = 256ull << 20;                               // the same
 
+// An eighth, as far as batches, the cache, listings and samples in flight leave so much, and a sixteenth for the daemon
+// itself and for indexes. Settings may promise more than there is: decoding has half of its share all the same.
+uint64_t decode_bytes(const config::DaemonSettings& settings, uint64_t usable_bytes) {
+  if (settings.decode_bytes_max) return *settings.decode_bytes_max;
+  const uint64_t share = usable_bytes / 8;
+  const uint64_t taken = held_bytes_max(settings, usable_bytes) + usable_bytes / 16;
+  const uint64_t left = usable_bytes - std::min(usable_bytes, taken);
+  return std::max(std::min(share, std::max(left, share / 2)), kDecodeMin);
+}
+
 }  // namespace
 
 uint64_t cache_bytes_max(const config::DaemonSettings& settings, uint64_t usable_bytes) {
@@ -32,20 +42,6 @@ ListingMax listing_max(const config::DaemonSettings& settings, uint64_t usable_b
   max.user_bytes = std::min(settings.listing_bytes_per_user_max.value_or(max.node_bytes / 2), max.node_bytes);
   return max;
 }
-
-namespace {
-
-// An eighth, as far as batches, the cache, listings and samples in flight leave so much, and a sixteenth for the daemon
-// itself and for indexes. Settings may promise more than there is: decoding has half of its share all the same.
-uint64_t decode_bytes(const config::DaemonSettings& settings, uint64_t usable_bytes) {
-  if (settings.decode_bytes_max) return *settings.decode_bytes_max;
-  const uint64_t share = usable_bytes / 8;
-  const uint64_t taken = held_bytes_max(settings, usable_bytes) + usable_bytes / 16;
-  const uint64_t left = usable_bytes - std::min(usable_bytes, taken);
-  return std::max(std::min(share, std::max(left, share / 2)), kDecodeMin);
-}
-
-}  // namespace
 
 uint64_t held_bytes_max(const config::DaemonSettings& settings, uint64_t usable_bytes) {
   return settings.slot_bytes_max + settings.spare_slot_bytes_max + cache_bytes_max(settings, usable_bytes) +

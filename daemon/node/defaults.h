@@ -6,7 +6,6 @@
 #include <filesystem>
 
 #include "config/daemon_settings.h"
-#include "daemon/base/memory_limit.h"
 
 namespace spdld::node {
 

@@ -20,8 +20,8 @@ namespace spdld::node {
 Result<const Pipelines::Entry*> find_pipeline(const Node::View& view, const control::Client& client,
                                               const std::string& name);
 
-// The pipeline of this name in which a job of this group, of the client's own user, has a seat. It may be one that is
-// there for looking alone, which no other name finds.
+// The pipeline of this name in which a job has a seat that belongs to this group and to the client's own user. A
+// pipeline that was opened for looking alone is found in this way, and in no other.
 Result<const Pipelines::Entry*> find_pipeline_of(const Node::View& view, const control::Client& client,
                                                  const std::string& name, const std::string& group);
 

@@ -13,6 +13,7 @@
 #include "config/json.h"
 #include "daemon/base/utc_time.h"
 #include "daemon/node/access.h"
+#include "daemon/node/words.h"
 #include "proto/seqpacket.h"
 
 namespace spdld::node {
@@ -25,14 +26,6 @@ using trace::What;
 Error wrong_question() {
   return {Trouble::kUsage,
           "\"trace\" takes \"NAME start SECONDS\", with 0.1 to 60 seconds, or \"NAME take NUMBER FROM\""};
-}
-
-template <typename T>
-std::optional<T> number_in(const std::string& word) {
-  T number{};
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-  if (error != std::errc() || end != word.data() + word.size()) return std::nullopt;
-  return number;
 }
 
 // The times of one begin where the recording does, so an interval that had begun earlier has a negative time.

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-
 #include "config/document.h"
 #include "daemon/base/memory_reserve.h"
 #include "daemon/base/utc_time.h"

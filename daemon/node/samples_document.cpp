@@ -10,6 +10,7 @@
 #include "config/document.h"
 #include "config/json.h"
 #include "daemon/node/description.h"
+#include "daemon/node/words.h"
 #include "daemon/pipeline/ledger.h"
 #include "daemon/source/sample_list.h"
 
@@ -22,13 +23,6 @@ constexpr size_t kSampleIdsMax = 1000;
 constexpr size_t kBytesMax = size_t{1} << 20;  // some 10 ms of the control thread
 constexpr uint64_t kWorldSizeMax = 1u << 20;
 constexpr std::string_view kGroupWord = " group ";
-
-std::optional<uint64_t> number_in(std::string_view word) {
-  uint64_t number = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-  if (error != std::errc() || end != word.data() + word.size()) return std::nullopt;
-  return number;
-}
 
 Error usage(const std::string& what) { return {Trouble::kUsage, what}; }
 
@@ -50,7 +44,7 @@ Result<std::string> names_document(const Pipelines::Entry& entry, std::istringst
   const source::Listing& listing = entry.pipeline->listing();
   Json samples = Json::array();
   for (std::string word; ids >> word;) {
-    const auto id = number_in(word);
+    const auto id = number_in<uint64_t>(word);
     if (!id || *id >= listing.size())
       return usage("'" + config::printable(word) + "' is no sample of pipeline " + entry.shown_name + ", which has " +
                    std::to_string(listing.size()));
@@ -70,7 +64,7 @@ std::optional<StepQuestion> step_question_in(std::istringstream& words) {
   std::array<uint64_t, 6> numbers{};
   for (uint64_t& number : numbers) {
     std::string word;
-    const auto read = words >> word ? number_in(word) : std::nullopt;
+    const auto read = words >> word ? number_in<uint64_t>(word) : std::nullopt;
     if (!read) return std::nullopt;
     number = *read;
   }

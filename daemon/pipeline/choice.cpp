@@ -47,13 +47,11 @@ std::string named(const std::string& key, const std::string& list) {
 
 // Adds the samples that the condition of their source does not take.
 void add_untaken(const source::Listing& listing, Subset::Ids& exclude, const std::stop_token& stop) {
-  constexpr uint64_t kLookMask = 0xfffff;  // so often a stop is looked for
   if (listing.untaken_count() == 0) return;
   exclude.reserve(exclude.size() + listing.untaken_count());
-  for (uint64_t id = 0; id < listing.size(); ++id) {
-    if ((id & kLookMask) == 0) source::check_stop(stop);
+  source::for_each_id(listing, stop, [&](uint64_t id) {
     if (listing.is_untaken(id)) exclude.push_back(id);
-  }
+  });
 }
 
 // `key`: where the selection was written.

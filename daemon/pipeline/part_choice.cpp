@@ -16,33 +16,21 @@ namespace {
 using Places = std::vector<uint64_t>;  // by record
 using sampler::Part;
 
-constexpr uint64_t kRecordsBetweenChecks = 4096;  // for `stop`
-
-template <typename See>
-void for_each_record(const source::Listing& records, const std::stop_token& stop, const See& see) {
-  for (uint64_t id = 0; id < records.size(); ++id) {
-    if (id % kRecordsBetweenChecks == 0) source::check_stop(stop);
-    see(id);
-  }
-}
-
-Places places_of_names(const Part& part, const source::Listing& records, const std::stop_token& stop) {
-  Places places;
-  places.reserve(records.size());
-  for_each_record(records, stop, [&](uint64_t id) { places.push_back(part.place_of(records.name(id))); });
-  return places;
-}
-
 // "train-007.tar" of "train-007.tar:000123", and "ann/scans" of "ann/scans/3.jpg".
 std::string_view folder_of(std::string_view name) {
   const size_t end = name.find_last_of("/:");
   return name.substr(0, end == std::string_view::npos ? 0 : end);
 }
 
-Places places_of_folders(const Part& part, const source::Listing& records, const std::stop_token& stop) {
+// Of each record, by a text of its name.
+template <typename TextOf>
+Places places_of(const Part& part, const source::Listing& records, const std::stop_token& stop, const TextOf& text_of) {
   Places places;
   places.reserve(records.size());
-  for_each_record(records, stop, [&](uint64_t id) { places.push_back(part.place_of(folder_of(records.name(id)))); });
+  source::for_each_id(records, stop, [&](uint64_t id) {
+    const std::string name = records.name(id);
+    places.push_back(part.place_of(text_of(name)));
+  });
   return places;
 }
 
@@ -65,7 +53,7 @@ Places places_in_classes(const Part& part, const std::string& key, const source:
   if (classes == nullptr || classes->kind != source::FieldKind::kInteger)
     throw SetupError(Trouble::kUsage, key + ".stratify is \"class\", and this data set has no classes: leave it out.");
   std::map<int64_t, std::vector<Placed>> by_class;
-  for_each_record(records, stop, [&](uint64_t id) {
+  source::for_each_id(records, stop, [&](uint64_t id) {
     by_class[records.integer(id, field)].push_back({part.place_of(records.name(id)), id});
   });
   Places places(records.size());
@@ -82,7 +70,7 @@ Places places_of_groups(const config::PartSpec& wanted, const Part& part, const 
   const auto place_of = [&part](std::string_view group) { return part.place_of(group); };
   Places places = wanted.has_groups_file()
                       ? source::read_sample_groups(wanted.groups, key + ".groups", records, lists, stop, place_of)
-                      : places_of_folders(part, records, stop);
+                      : places_of(part, records, stop, folder_of);
   if (std::adjacent_find(places.begin(), places.end(), std::not_equal_to<>()) == places.end())
     throw SetupError(Trouble::kUsage, key + ".groups: all samples are in one group, which can't be divided: " +
                                           (wanted.has_groups_file() ? "name several groups in the file."
@@ -98,7 +86,7 @@ std::vector<uint64_t> outside_of(const config::PartSpec& wanted, const std::stri
   const Part part(wanted);
   const Places places = !wanted.groups.empty() ? places_of_groups(wanted, part, key, records, lists, stop)
                         : wanted.by_class      ? places_in_classes(part, key, records, stop)
-                                               : places_of_names(part, records, stop);
+                                          : places_of(part, records, stop, [](std::string_view name) { return name; });
   std::vector<uint64_t> outside;
   for (uint64_t record = 0; record < places.size(); ++record) {
     if (part.takes(places[record])) continue;

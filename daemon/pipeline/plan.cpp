@@ -35,9 +35,6 @@ uint64_t bytes_of_shape(config::DType dtype, std::span<const int64_t> shape) {
   return bytes;
 }
 
-// The most that a reader of JSON takes for a byte of text: its numbers and texts, and a copy.
-constexpr uint64_t kJsonBytesPerByte = 16;
-
 template <typename T>
 void store(uint8_t* at, T value) {
   std::memcpy(at, &value, sizeof value);
@@ -314,7 +311,7 @@ Status Plan::read_json(const Sample& sample, DecodeContext& context) const {
   context.json.resize(json_.size());
   for (size_t i = 0; i < json_.size(); i++) {
     const std::span<const uint8_t> text = sample.fields[json_[i]].bytes;
-    if (!context.json_memory->add(text.size() * kJsonBytesPerByte)) return media::no_room();
+    if (!context.json_memory->add(text.size() * text::kJsonBytesPerByte)) return media::no_room();
     const Status read = context.json[i].read(text);
     if (read) continue;
     const auto& name = sample.listing.fields()[fetched_[json_[i]].field].name;

@@ -91,11 +91,11 @@ void ClassWalk::visit(Pending& pending) {
   files_.stamps.add(pending.path, status);
   if (kept != nullptr) {
     files_.taken.push_back(kept->record);
-    files_.others.add_all(OtherPictures::of(kept->others), pending.path + '/');
+    files_.others.add_all(OtherPictures::of(kept->others), inside_of(pending.path, ""));
     return sort_out(pending, kept->folders, kept->links, std::string(kept->pictures));
   }
   FolderNames names = read_names(open, pending.path, now_ns);
-  files_.others.add_all(OtherPictures::of(names.others), pending.path + '/');
+  files_.others.add_all(names.others, inside_of(pending.path, ""));
   sort_out(pending, names.folders, names.links, std::move(names.pictures));
 }
 

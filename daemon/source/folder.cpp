@@ -136,7 +136,6 @@ void for_each_entry(DIR* folder, const std::string& path, const std::stop_token&
 
 FolderNames read_folder(DIR* folder, const std::string& path, const Endings* endings, const std::stop_token& stop) {
   FolderNames names;
-  OtherPictures others;
   for_each_entry(folder, path, stop, [&](const dirent& entry) {
     const std::string_view name = entry.d_name;
     if (name.starts_with('.')) return;
@@ -148,10 +147,9 @@ FolderNames read_folder(DIR* folder, const std::string& path, const Endings* end
     } else if (endings != nullptr && endings->fit(name)) {
       names.pictures.append(name) += '\0';
     } else if (endings != nullptr && is_picture_name(name)) {
-      others.add(name);
+      names.others.add(name);
     }
   });
-  names.others = others.text();
   sort_names(names.folders);
   sort_names(names.links);
   sort_names(names.pictures);

@@ -64,7 +64,7 @@ struct FolderNames {
   std::string folders;
   std::string links;     // links to anything: their targets may change while the folder does not
   std::string pictures;  // other files whose ending fits
-  std::string others;    // as OtherPictures::text(): the files that are pictures by their ending, and do not fit
+  OtherPictures others;  // files that are pictures by their ending, and do not fit
 };
 // Asks the file system only for names, where it tells their types. Without `endings` (nullptr) no picture is wanted.
 // `path` is for errors: throws SetupError when the reading fails in its middle, or `stop` is asked for.

@@ -9,7 +9,6 @@
 namespace spdld::source {
 namespace {
 
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // which spreadsheets write
 constexpr uint64_t kNoLine = UINT64_MAX;
 
 [[noreturn]] void refuse(const std::string& message) { throw SetupError(Trouble::kUsage, message); }
@@ -21,7 +20,6 @@ struct GroupLines {
 
 // The text must outlive the lines.
 GroupLines lines_of(std::string_view text, const std::string& what) {
-  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   GroupLines given;
   for_each_line(text, [&](std::string_view line, uint64_t number) {
     const size_t tab = line.rfind('\t'), mark = tab == std::string_view::npos ? line.rfind(',') : tab;

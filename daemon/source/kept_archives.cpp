@@ -1,7 +1,7 @@
 #include "daemon/source/kept_archives.h"
 
+#include "daemon/source/content_read.h"
 #include "daemon/source/kept_records.h"
-#include "daemon/store/unpack/unpacked_reader.h"
 
 namespace spdld::source {
 namespace {
@@ -64,7 +64,7 @@ std::optional<ArchiveIndex> archive_index_in(std::string_view bytes, uint64_t ar
   if (compression > static_cast<uint64_t>(Compression::kZstd)) return {};
   index.compression = static_cast<Compression>(compression);
   index.unpacker_bytes = reader.number();
-  const uint64_t bytes_max = index.is_packed() ? store::unpack::unpacked_bytes_max(archive_bytes) : archive_bytes;
+  const uint64_t bytes_max = content_bytes_max(index.compression, archive_bytes);
   const uint64_t extensions = reader.number();
   if (extensions > kExtensionsMax) return {};
   for (uint64_t i = 0; i < extensions; ++i) index.extensions.emplace_back(reader.text());

@@ -44,7 +44,7 @@ void KeptFolders::append(std::string& records, std::string_view path, const Kept
   writer.text(names.folders);
   writer.text(names.links);
   writer.text(names.pictures);
-  writer.text(names.others);
+  writer.text(names.others.text());
   records += writer.bytes();
 }
 

@@ -21,8 +21,7 @@
 namespace spdld::source {
 namespace {
 
-constexpr uint64_t kSamplesBetweenChecks = 4096;  // for `stop`
-constexpr size_t kShownBytesMax = 200;            // of a name
+constexpr size_t kShownBytesMax = 200;  // of a name
 
 [[noreturn]] void refuse(Trouble trouble, const std::string& message) { throw SetupError(trouble, message); }
 
@@ -105,12 +104,13 @@ std::vector<NamedSample> find_samples(std::span<const NamedLine> lines, const st
     else
       unknown.push_back(i);
   }
-  for (uint64_t id = 0; !names.empty() && id < listing.size(); ++id) {
-    if (id % kSamplesBetweenChecks == 0) check_stop(stop);
-    const auto at = names.find(listing.name(id));
-    if (at == names.end()) continue;
-    at->second.found = true;
-    for (uint64_t i = at->second.last; i != kNone; i = before[i]) samples.push_back({i, id});
+  if (!names.empty()) {
+    for_each_id(listing, stop, [&](uint64_t id) {
+      const auto at = names.find(listing.name(id));
+      if (at == names.end()) return;
+      at->second.found = true;
+      for (uint64_t i = at->second.last; i != kNone; i = before[i]) samples.push_back({i, id});
+    });
   }
   for (const auto& [name, chain] : names)
     for (uint64_t i = chain.found ? kNone : chain.last; i != kNone; i = before[i]) unknown.push_back(i);

@@ -6,6 +6,7 @@
 
 #include "config/catalogue.h"
 #include "config/remote_uri.h"
+#include "daemon/base/hex.h"
 #include "daemon/base/result.h"
 #include "daemon/source/listings.h"
 
@@ -15,13 +16,6 @@ namespace {
 constexpr size_t kMissingShown = 5;  // sentences of a refusal
 
 [[noreturn]] void refuse(const std::string& message) { throw SetupError(Trouble::kUsage, message); }
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 
 // RFC 3986, section 2.1.
 std::string without_percents(std::string_view text, const std::string& uri) {

@@ -13,6 +13,16 @@ namespace spdld::source {
 // Throws SetupError (kStopping) once `stop` is asked for.
 void check_stop(const std::stop_token& stop);
 
+// Calls see(id) for each sample of the listing in turn, and check_stop now and then.
+template <typename See>
+void for_each_id(const Listing& listing, const std::stop_token& stop, const See& see) {
+  constexpr uint64_t kBetweenChecks = 4096;
+  for (uint64_t id = 0; id < listing.size(); ++id) {
+    if (id % kBetweenChecks == 0) check_stop(stop);
+    see(id);
+  }
+}
+
 // Calls part(0) .. part(count - 1), each once, on up to eight threads; returns when all are done. Each must call
 // check_stop now and then. The exception of the lowest part that threw is thrown here, after the other threads have
 // left their parts. `progress` (may be empty) is told `amount`, on this thread, also at the end.

@@ -265,9 +265,7 @@ std::unique_ptr<Listing> open_webdataset(const SourceOpening& opening) {
   const std::string origin = joined(opening.uris, ", ");
   if (std::all_of(indexes.begin(), indexes.end(), [](const ArchiveIndex& index) { return index.key_starts.empty(); }))
     refuse_without_sample(indexes, origin);
-  return std::make_unique<WebDataset>(
-      std::move(archives), std::move(indexes), origin,
-      ArchiveAccess{opening.spec.access, opening.spec.stream_bytes_max, opening.places.bounds});
+  return std::make_unique<WebDataset>(std::move(archives), std::move(indexes), origin, opening.access(kArchives));
 }
 
 }  // namespace spdld::source

@@ -11,8 +11,6 @@
 namespace spdld::source {
 namespace {
 
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // which spreadsheets write
-
 std::string_view trimmed(std::string_view text) {
   while (text.starts_with(' ')) text.remove_prefix(1);
   while (text.ends_with(' ')) text.remove_suffix(1);
@@ -32,7 +30,6 @@ class WeightLines {
   WeightLines(std::string what, std::string_view column) : what_(std::move(what)), column_(column) {}
 
   void read(std::string_view text) {
-    if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
     bool is_header = !column_.empty();
     for_each_line(text, [&](std::string_view line, uint64_t number) {
       split(line, number);

@@ -222,7 +222,7 @@ TEST_CASE("holders that nobody wants any more leave their queues, at any height,
   CHECK(first.waiting() == 0);
   CHECK(above.served == 0);
   first.wait(kept, 10);
-  CHECK(node->waiting() == 2);  // behind the one that needs more
+  CHECK(node->waiting() == 2);  // behind the holder that needs more
   above.wanted = false;
   first.drop_unwanted();
   CHECK(above.served == 1);
@@ -230,7 +230,7 @@ TEST_CASE("holders that nobody wants any more leave their queues, at any height,
   CHECK(kept.served == 1);  // it is its turn now
   CHECK(kept.held_bytes() == 10);
   CHECK(first.bytes() == 10);
-  // One that is unwanted before it asks does not wait.
+  // A holder that is unwanted before it asks does not wait.
   first.wait(above, 90);
   CHECK(above.served == 2);
   CHECK(first.bytes() == 10);

@@ -66,7 +66,7 @@ class Fingerprints {
   std::set<std::string> seen_;
 };
 
-// Samples of which a condition does not take some.
+// A listing with some samples that a condition does not take.
 class Conditioned final : public test::FakeListing {
  public:
   explicit Conditioned(Ids untaken) : test::FakeListing(kSamples), untaken_(std::move(untaken)) {}

@@ -79,8 +79,7 @@ class InstanceMasks final : public media::Node {
 
   Status read(const media::Value& value, ShapeWork& work) const {
     if (reads_json_) return value.json->reader.read_shapes(value.json->steps, work.shapes);
-    constexpr uint64_t kBytesPerByte = 16;  // of the reader, for a text
-    if (!work.memory.add(value.bytes.size() * kBytesPerByte)) return media::no_room();
+    if (!work.memory.add(value.bytes.size() * text::kJsonBytesPerByte)) return media::no_room();
     if (const Status read = work.reader.read(value.bytes); !read) return read;
     return work.reader.read_shapes({}, work.shapes);
   }

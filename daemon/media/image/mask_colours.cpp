@@ -1,4 +1,6 @@
 #include "daemon/media/image/mask_colours.h"
+#include "daemon/base/hex.h"
+#include "daemon/base/text_encoding.h"
 
 #include <algorithm>
 #include <array>
@@ -13,15 +15,15 @@ std::string text_of(uint32_t colour) {
   return text.data();
 }
 
-// A number of decimal digits, at most `most`.
-std::optional<uint32_t> number_in(std::string_view word, uint32_t most) {
+// A value of a mask, in decimal digits.
+std::optional<uint32_t> number_in(std::string_view word) {
   if (word.empty() || word.size() > 6) return std::nullopt;
   uint32_t number = 0;
   for (const char c : word) {
     if (c < '0' || c > '9') return std::nullopt;
     number = number * 10 + static_cast<uint32_t>(c - '0');
   }
-  return number <= most ? std::optional(number) : std::nullopt;
+  return number <= MaskColours::kValueMax ? std::optional(number) : std::nullopt;
 }
 
 // "#800000".
@@ -29,15 +31,14 @@ std::optional<uint32_t> colour_in(std::string_view word) {
   if (word.size() != 7 || word[0] != '#') return std::nullopt;
   uint32_t colour = 0;
   for (const char c : word.substr(1)) {
-    const char letter = static_cast<char>(c | 0x20);
-    const bool is_digit = c >= '0' && c <= '9', is_letter = letter >= 'a' && letter <= 'f';
-    if (!is_digit && !is_letter) return std::nullopt;
-    colour = colour << 4 | static_cast<uint32_t>(is_digit ? c - '0' : letter - 'a' + 10);
+    const int digit = hex_digit(c);
+    if (digit < 0) return std::nullopt;
+    colour = colour << 4 | static_cast<uint32_t>(digit);
   }
   return colour;
 }
 
-// Cuts the text up to the next of `ends` off; ends that stand together count once where `together`.
+// Cuts the text up to the next of `ends` off.
 std::string_view take(std::string_view& text, std::string_view ends) {
   const size_t end = std::min(text.find_first_of(ends), text.size());
   const auto word = text.substr(0, end);
@@ -56,7 +57,7 @@ Line line_of(std::string_view text) {
     const auto word = take(text, " \t,;\r");
     if (const auto colour = colour_in(word))
       line.colour = colour;
-    else if (const auto number = number_in(word, MaskColours::kValueMax))
+    else if (const auto number = number_in(word))
       numbers.push_back(*number);
   }
   if (line.colour) {
@@ -95,8 +96,7 @@ MaskColours MaskColours::of_texts(std::string_view texts) {
 
 MaskColours MaskColours::of_file(const std::string& path, std::span<const uint8_t> bytes) {
   MaskColours colours;
-  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  std::string_view text = without_byte_order_mark({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   for (size_t number = 1; !text.empty(); ++number) {
     const auto line = take(text, "\n");
     const auto [value, colour] = line_of(line);

@@ -119,10 +119,8 @@ void StoredDecoder::finish(const Box& box, PixelRows& rows) {
   if (!is_upright()) orient_rows(turned_, box, orientation_, rows);
 }
 
-// Of a page, or of a file's only picture.
+// Of a page, or of a file's only picture, whose memory was asked for.
 Status StoredDecoder::decode_page(const Box& box, PixelRows& rows) {
-  if (const Status allowed = check_limits(box); !allowed) return allowed;
-  if (!memory_.grow_to(room_needed())) return media::no_room();
   const Status decoded = codec_->decode(stored_box(box, stored_, orientation_), watch_, begin(rows));
   if (decoded) finish(box, rows);
   return decoded;
@@ -146,6 +144,8 @@ Status StoredDecoder::decode_pages(std::span<const int> wanted, const Box& box, 
     const auto size = take(*outline);
     if (!size) return size.error();
     if (!(*size == first)) return other_size(codec_->name(), page, *size, first);
+    if (const Status allowed = check_limits(box); !allowed) return allowed;
+    if (!memory_.grow_to(room_needed())) return media::no_room();
     if (const Status decoded = decode_page(box, rows); !decoded) return decoded;
     if (const Status taken = sink(rows); !taken) return taken;
   }

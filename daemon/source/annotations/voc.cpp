@@ -87,7 +87,7 @@ std::vector<std::string> names_of(std::string_view text, const std::string& path
     const auto lose = [&](const std::string& fault) {
       remarks.add_missing(path + ", line " + std::to_string(line.number) + ": " + fault + '.');
     };
-    if (name.find('\0') != std::string::npos || !path_fault(std::string(name)).empty())
+    if (name.find('\0') != std::string::npos || !path_fault(name).empty())
       lose("\"" + config::printable(name) + "\" is no name of a picture");
     else if (!seen.insert(name).second)
       lose("the name " + config::printable(name) + " stands there for the second time");

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "daemon/base/kept_bytes.h"
+#include "daemon/source/tables/kept_sets.h"
 
 namespace spdld::source::parquet {
 namespace {
@@ -63,8 +64,7 @@ std::string kept_bytes_of(const Footer& footer) {
       writer.number(one);
   writer.number(footer.left_out.size());
   for (const std::string& sentence : footer.left_out) writer.text(sentence);
-  writer.number(footer.untaken.words().size());
-  for (const uint64_t word : footer.untaken.words()) writer.number(word);
+  write_set(writer, footer.untaken);
   writer.number(footer.groups_spared);
   writer.number(footer.lost.size());
   for (const std::string& sentence : footer.lost) writer.text(sentence);
@@ -95,11 +95,8 @@ std::optional<Footer> footer_in(std::string_view bytes, uint64_t file_bytes) {
   }
   const uint64_t left_out = reader.number();
   for (uint64_t i = 0; i < left_out && reader.ok(); ++i) footer.left_out.emplace_back(reader.text());
-  std::vector<uint64_t> untaken;
-  for (uint64_t words = reader.number(); words > 0 && reader.ok(); --words) untaken.push_back(reader.number());
   const uint64_t rows = std::accumulate(footer.group_rows.begin(), footer.group_rows.end(), uint64_t{0});
-  if (untaken.size() > rows / 64 + 1) return std::nullopt;
-  footer.untaken = RowSet::of(std::move(untaken));
+  if (!read_set(reader, rows, footer.untaken)) return std::nullopt;
   footer.groups_spared = reader.number();
   for (uint64_t lost = reader.number(); lost > 0 && reader.ok(); --lost) footer.lost.emplace_back(reader.text());
   const uint64_t classes = reader.number();

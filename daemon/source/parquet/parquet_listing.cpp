@@ -89,8 +89,8 @@ class ParquetListing final : public TableListing {
     return table_->chunks.capacity() * sizeof(parquet::Chunk) + table_->groups.capacity() * sizeof(parquet::Group) +
            untaken_bytes();
   }
-  // An order reads row group after row group.
   std::span<const std::string> classes() const override { return classes_; }
+  // An order reads row group after row group.
   std::span<const uint64_t> archive_starts() const override { return group_starts_; }
   unsigned store_concurrency() const override { return store_->concurrency(); }
   bool is_remote() const override { return is_remote_; }

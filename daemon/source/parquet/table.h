@@ -73,7 +73,7 @@ struct Footer {
   // Of a file that was read with a condition (condition_rows.h).
   RowSet untaken = {};                 // rows that the condition does not take, by their numbers in the file
   uint64_t groups_spared = 0;          // that the condition took or left as their statistics say, unread
-  std::vector<std::string> lost = {};  // row groups of which the condition can't be told, with the reason
+  std::vector<std::string> lost = {};  // row groups whose rows the condition can't judge, with the reason
   std::string features;                // as the writer describes them in JSON, until `classes` are made of them
   std::vector<ClassLabels> classes;
   friend bool operator==(const Footer&, const Footer&) = default;

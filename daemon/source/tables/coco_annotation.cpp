@@ -15,30 +15,28 @@ bool is_finite_number(const JsonValue& value) {
   return value.kind == Kind::kNumber && error == std::errc() && stopped == end && std::isfinite(number);
 }
 
-// How many numbers the list has; none: it is no list of finite numbers.
-std::optional<uint64_t> numbers_in(const JsonValue& list) {
+// How many elements the list has; none: it is no list of elements that fit.
+template <typename Fits>
+std::optional<uint64_t> count_in(const JsonValue& list, const Fits& fits) {
   uint64_t count = 0;
   const bool is_sound = list.kind == Kind::kList && for_each_element_of(list.text, [&](const JsonValue& value) {
                           ++count;
-                          return is_finite_number(value);
+                          return fits(value);
                         });
   return is_sound ? std::optional(count) : std::nullopt;
+}
+
+std::optional<uint64_t> numbers_in(const JsonValue& list) { return count_in(list, is_finite_number); }
+
+// Without a look at the numbers' values: polygons are long.
+std::optional<uint64_t> count_numbers(const JsonValue& list) {
+  return count_in(list, [](const JsonValue& value) { return value.kind == Kind::kNumber; });
 }
 
 // With the quotes of a text.
 std::string_view as_written(const JsonValue& value) {
   if (value.kind != Kind::kText) return value.text;
   return {value.text.data() - 1, value.text.size() + 2};
-}
-
-// The same without a look at their values: polygons are long.
-std::optional<uint64_t> count_numbers(const JsonValue& list) {
-  uint64_t count = 0;
-  const bool is_sound = list.kind == Kind::kList && for_each_element_of(list.text, [&](const JsonValue& value) {
-                          ++count;
-                          return value.kind == Kind::kNumber;
-                        });
-  return is_sound ? std::optional(count) : std::nullopt;
 }
 
 // The fault of a list of polygons, or a table of run lengths; empty: nothing that can be seen without the

@@ -1,7 +1,6 @@
 #include "daemon/source/tables/condition_row.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "config/document.h"
 #include "daemon/base/result.h"
@@ -12,19 +11,8 @@ namespace {
 using config::Cell;
 using config::Comparison;
 using config::Number;
+using config::number_in;
 using config::ValueKind;
-
-std::optional<Number> number_in(std::string_view text) {
-  const auto read = [&](auto number) -> std::optional<Number> {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-    return Number(number);
-  };
-  if (text.starts_with('+') && text.size() > 1 && text[1] != '-') text.remove_prefix(1);
-  if (const auto whole = read(int64_t{})) return whole;
-  if (const auto large = read(uint64_t{})) return large;
-  return read(double{});
-}
 
 std::optional<bool> flag_in(std::string_view text) {
   std::string word(text);
@@ -88,8 +76,9 @@ Cell ConditionRow::cell_of(const Comparison& comparison, uint64_t row) {
 }
 
 Cell ConditionRow::csv_cell_of(const Comparison& comparison, uint64_t row) {
-  read_text(*values_[comparison.column], comparison, row);
-  if (!comparison.has_values()) return text_.empty() ? Cell() : Cell(std::string_view(text_));
+  const Held& held = *values_[comparison.column];
+  if (!comparison.has_values()) return held.text.empty() ? Cell() : Cell(true);
+  read_text(held, comparison, row);
   if (comparison.kind() == ValueKind::kText) return std::string_view(text_);
   const std::string_view text = trimmed(text_);
   if (text.empty()) return {};

@@ -5,6 +5,7 @@
 
 #include "config/document.h"
 #include "daemon/source/kept_records.h"
+#include "daemon/source/tables/kept_sets.h"
 #include "daemon/source/weight_list.h"
 
 namespace spdld::source {
@@ -33,18 +34,9 @@ bool read_rows(KeptReader& reader, TableIndex& index, uint64_t file_bytes) {
   return reader.ok();
 }
 
-bool read_set(KeptReader& reader, const TableIndex& index, RowSet& rows) {
-  const uint64_t count = reader.number();
-  if (count > index.rows() / 64 + 1) return false;
-  std::vector<uint64_t> words;
-  for (uint64_t i = 0; i < count; ++i) words.push_back(reader.number());
-  rows = RowSet::of(std::move(words));
-  return reader.ok();
-}
-
 bool read_absent(KeptReader& reader, TableIndex& index) {
   for (size_t column = 0; column < index.columns.size(); ++column)
-    if (!read_set(reader, index, index.absent.emplace_back())) return false;
+    if (!read_set(reader, index.rows(), index.absent.emplace_back())) return false;
   return reader.ok();
 }
 
@@ -114,10 +106,7 @@ std::string kept_bytes_of(const TableIndex& index) {
     writer.number(length);
     end = offset + length;
   }
-  for (const RowSet& rows : index.absent) {
-    writer.number(rows.words().size());
-    for (const uint64_t word : rows.words()) writer.number(word);
-  }
+  for (const RowSet& rows : index.absent) write_set(writer, rows);
   writer.number(index.texts.size());
   for (const TextColumn& column : index.texts) writer.text(column.texts());
   write_texts(writer, index.classes);
@@ -125,8 +114,7 @@ std::string kept_bytes_of(const TableIndex& index) {
   for (const uint32_t number : index.class_of) writer.number(number);
   writer.number(index.weights.size());
   for (const double weight : index.weights) writer.number(std::bit_cast<uint64_t>(weight));
-  writer.number(index.untaken.words().size());
-  for (const uint64_t word : index.untaken.words()) writer.number(word);
+  write_set(writer, index.untaken);
   writer.text(index.content);
   write_remarks(writer, index.remarks);
   return writer.take();
@@ -145,7 +133,7 @@ std::optional<TableIndex> index_in(std::string_view bytes, uint64_t file_bytes) 
   const std::string_view kinds = reader.text();
   index.kinds.assign(kinds.begin(), kinds.end());
   if (!read_rows(reader, index, bytes_max) || !read_absent(reader, index) || !read_text_columns(reader, index) ||
-      !read_classes(reader, index) || !read_weights(reader, index) || !read_set(reader, index, index.untaken))
+      !read_classes(reader, index) || !read_weights(reader, index) || !read_set(reader, index.rows(), index.untaken))
     return std::nullopt;
   index.content = reader.text();
   if (!read_remarks(reader, index.remarks) || !reader.rest().empty()) return std::nullopt;

@@ -20,9 +20,10 @@ void TableListing::add_file(const TableIndex& index, Fingerprint& fingerprint) {
   fingerprint.add_number(index.rows());
   fingerprint.add_text(index.content);
   remarks_.add_all(index.remarks);
-  const auto last = index.rows() == 0 ? RowPlaces::Place{0, 0} : index.places[index.rows() - 1];
-  if (index.compression != Compression::kNone && index.rows() > 0)
+  if (index.compression != Compression::kNone && index.rows() > 0) {
+    const auto last = index.places[index.rows() - 1];
     packed_.push_back({firsts_.size(), last.offset + last.length, index.compression, index.unpacker_bytes});
+  }
   add_file(index.rows());
 }
 

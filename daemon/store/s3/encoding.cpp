@@ -1,4 +1,5 @@
 #include "daemon/store/s3/encoding.h"
+#include "daemon/base/hex.h"
 
 #include <array>
 #include <cstdint>
@@ -27,12 +28,6 @@ void append(std::string& out, std::string_view text, bool leaves_slash) {
   }
 }
 
-int hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 }  // namespace
 
 void append_encoded(std::string& out, std::string_view text) { append(out, text, false); }
@@ -45,8 +40,8 @@ size_t decode_in_place(char* text, size_t size, bool plus_is_blank) {
       text[to++] = text[from] == '+' && plus_is_blank ? ' ' : text[from];
       continue;
     }
-    const int high = size - from > 2 ? hex_value(text[from + 1]) : -1;
-    const int low = high < 0 ? -1 : hex_value(text[from + 2]);
+    const int high = size - from > 2 ? hex_digit(text[from + 1]) : -1;
+    const int low = high < 0 ? -1 : hex_digit(text[from + 2]);
     if (low < 0) return SIZE_MAX;
     text[to++] = static_cast<char>(high * 16 + low);
     from += 2;

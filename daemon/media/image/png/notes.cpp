@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "daemon/base/hex.h"
 #include "daemon/media/image/tiff.h"
 
 namespace spdld::image {
@@ -59,12 +60,6 @@ Bytes text_of(const PngChunk& chunk, std::string_view key, std::vector<uint8_t>&
   return memory;
 }
 
-int digit_of(uint8_t c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  const int letter = c | 0x20;
-  return letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
-}
-
 // Three lines (an empty one, a name, and a length) stand before the digits, which have ends of lines among them.
 std::vector<uint8_t> bytes_of_digits(Bytes text) {
   for (int line = 0; line < 3; ++line) {
@@ -75,7 +70,7 @@ std::vector<uint8_t> bytes_of_digits(Bytes text) {
   int first = -1;
   for (const uint8_t c : text) {
     if (c == '\n' || c == '\r' || c == ' ' || c == '\t') continue;
-    const int digit = digit_of(c);
+    const int digit = hex_digit(static_cast<char>(c));
     if (digit < 0) break;
     if (first >= 0) bytes.push_back(static_cast<uint8_t>(first << 4 | digit));
     first = first >= 0 ? -1 : digit;

@@ -178,7 +178,7 @@ Status Reading::read_by_library(ByteBuffer& piece) {
   char why[1024] = "";
   RgbaImage image;
   if (TIFFRGBAImageOK(page_.get(), why) != 1 || !image.begin(page_.get(), why))
-    return not_decoded(kTiffName, "YCbCr colours of which libtiff makes no RGB");
+    return not_decoded(kTiffName, "YCbCr colours in a form that libtiff does not convert to RGB");
   const uint32_t step = layout_.tiled ? layout_.tile_height : layout_.strip_height;
   auto* const pixels = reinterpret_cast<uint32_t*>(piece.resize(sizeof(uint32_t) * size_t{layout_.width} * step));
   for (uint32_t y = 0; y < layout_.height; y += step) {

@@ -20,7 +20,7 @@ struct DeleteWebp {
 
 // The most that libwebp takes for a frame, by its sources: a lossless picture has its pixels as 32 bits, images of its
 // transforms, and tables of 12 KiB for each group of codes. Every group costs at least 20 bits of coded data.
-uint64_t libwebp_bytes(const WebpOutline& outline, uint64_t groups_max = uint64_t{1} << 16) {
+uint64_t libwebp_bytes(const WebpOutline& outline, uint64_t groups_max) {
   constexpr uint64_t kForAll = 256 << 10, kColumnBytes = 128, kGroupBytes = 12 << 10, kGroupBits = 20;
   const auto width = static_cast<uint64_t>(outline.frame.width), height = static_cast<uint64_t>(outline.frame.height);
   const uint64_t bytes = kForAll + kColumnBytes * width;

@@ -21,6 +21,8 @@
 namespace spdld::text {
 
 inline constexpr size_t kJsonBytesMax = 16u << 20;
+// The most that a JsonReader takes for a byte of text: its numbers and texts, and a copy.
+inline constexpr uint64_t kJsonBytesPerByte = 16;
 
 // One thread.
 class JsonReader {

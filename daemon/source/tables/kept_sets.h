@@ -1,0 +1,28 @@
+// How a set of rows is kept with a listing: the number of its words, and the words. Pure functions; any thread.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "daemon/base/kept_bytes.h"
+#include "daemon/source/tables/columns.h"
+
+namespace spdld::source {
+
+inline void write_set(KeptWriter& writer, const RowSet& set) {
+  writer.number(set.words().size());
+  for (const uint64_t word : set.words()) writer.number(word);
+}
+
+// False: these are no bytes of a set of so many rows.
+inline bool read_set(KeptReader& reader, uint64_t rows, RowSet& set) {
+  const uint64_t count = reader.number();
+  if (count > rows / 64 + 1) return false;
+  std::vector<uint64_t> words;
+  for (uint64_t i = 0; i < count; ++i) words.push_back(reader.number());
+  set = RowSet::of(std::move(words));
+  return reader.ok();
+}
+
+}  // namespace spdld::source
