@@ -1,6 +1,6 @@
-// The picture that a HEIF file shows, and its alpha, as the file's boxes tell them: sizes, cells, colours, and where the
-// coded data lies (ISO/IEC 23008-12). HEVC's items alone are taken, by themselves or as the cells of a grid; other ones are
-// refused by name. Pure functions; any thread. The bytes are not trusted.
+// The picture that a HEIF file shows, and its alpha, as the file's boxes tell them: sizes, cells, colours, and where
+// the coded data lies (ISO/IEC 23008-12). HEVC's items alone are taken, by themselves or as the cells of a grid; other
+// ones are refused by name. Pure functions; any thread. The bytes are not trusted.
 #pragma once
 
 #include <cstdint>
