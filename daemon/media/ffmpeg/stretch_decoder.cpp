@@ -4,6 +4,7 @@
 #include <string>
 
 #include "daemon/media/ffmpeg/enumerations.h"
+#include "daemon/media/ffmpeg/undecodable.h"
 #include "daemon/media/sample_memory.h"
 
 namespace spdld::ffmpeg {
@@ -18,19 +19,7 @@ int64_t pixels_max(const Size& picture) {
 // Frames that one clip may cost. A video of 18 minutes of 60 frames a second with one key frame is within it.
 constexpr uint64_t kDecodedMax = 65'536;
 
-std::string reason_of(const VideoIndex& index, int fault) {
-  if (fault != AVERROR_PATCHWELCOME && fault != AVERROR(ENOSYS)) return "its data is damaged";
-  return std::string("it uses a feature of ") + lib::avcodec_get_name(index.parameters->codec->codec_id) +
-         " that the FFmpeg that spdld runs with does not decode";
-}
-
 }  // namespace
-
-Error undecodable(const VideoIndex& index, uint32_t number, int fault) {
-  return {Trouble::kContent, "frame " + std::to_string(number) + " of the video, at " +
-                                 std::to_string(index.time_s(number)) +
-                                 " s, can't be decoded: " + reason_of(index, fault)};
-}
 
 Status StretchDecoder::run(const VideoStretches::Stretch& stretch, const Sink& sink, bool passes_over) {
   auto sets = stretches_.sets_before(stretch.first);
@@ -43,7 +32,7 @@ Status StretchDecoder::run(const VideoStretches::Stretch& stretch, const Sink& s
     if (!*goes_on) return Done{};
   }
   const int fault = opened_->finish();
-  if (fault < 0 && fault != AVERROR_EOF) return undecodable_of(sink, fault);
+  if (fault < 0 && fault != AVERROR_EOF) return refused_frame(index_, sink.number(), fault);
   const Result<bool> received = receive(sink);
   return received ? Status(Done{}) : received.error();
 }
@@ -86,7 +75,7 @@ Result<bool> StretchDecoder::send(uint32_t number, bool is_first, const Sink& si
   const int64_t time = packet.frame == kNoFrame ? AV_NOPTS_VALUE : int64_t{packet.frame};
   const int fault = opened_->send(data, packet.is_key, time, sides);
   sets_.clear();
-  if (fault < 0 && fault != AVERROR(EAGAIN) && !passes_over) return undecodable_of(sink, fault);
+  if (fault < 0 && fault != AVERROR(EAGAIN) && !passes_over) return refused_frame(index_, sink.number(), fault);
   return receive(sink);
 }
 
@@ -95,7 +84,7 @@ Result<bool> StretchDecoder::receive(const Sink& sink) {
     AVFrame& frame = *opened_->frame;
     const int fault = lib::avcodec_receive_frame(opened_->context.get(), &frame);
     if (fault == AVERROR(EAGAIN) || fault == AVERROR_EOF) return true;
-    if (fault < 0) return undecodable_of(sink, fault);
+    if (fault < 0) return refused_frame(index_, sink.number(), fault);
     check_enumerations(frame);
     Result<bool> taken = uses_.frames.pay_for(*opened_->context, {frame.width, frame.height})
                              ? sink.take(frame)
@@ -107,7 +96,7 @@ Result<bool> StretchDecoder::receive(const Sink& sink) {
 
 // An index that was kept may be of another file.
 Status StretchDecoder::lacking(const Sink& sink) const {
-  if (file_.is_whole()) return undecodable_of(sink, 0);
+  if (file_.is_whole()) return damaged_frame(index_, sink.number());
   return Error{Trouble::kUnread, "a part of the video has not been read"};
 }
 

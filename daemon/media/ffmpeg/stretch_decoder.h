@@ -12,9 +12,6 @@
 
 namespace spdld::ffmpeg {
 
-// The error of a frame that no decoder gives, by libavcodec's fault; 0: it only did not come.
-Error undecodable(const VideoIndex& index, uint32_t number, int fault);
-
 class StretchDecoder {
  public:
   struct Uses {
@@ -49,7 +46,6 @@ class StretchDecoder {
   Result<bool> receive(const Sink& sink);
   Status check_limits();
   Status lacking(const Sink& sink) const;
-  Error undecodable_of(const Sink& sink, int fault) const { return undecodable(index_, sink.number(), fault); }
 
   const Uses uses_;
   const VideoIndex& index_;

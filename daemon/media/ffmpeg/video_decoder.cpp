@@ -5,6 +5,7 @@
 
 #include "daemon/media/ffmpeg/frame_converter.h"
 #include "daemon/media/ffmpeg/stretch_decoder.h"
+#include "daemon/media/ffmpeg/undecodable.h"
 #include "daemon/media/sample_memory.h"
 
 namespace spdld::ffmpeg {
@@ -66,7 +67,7 @@ class VideoDecoder::Run {
         is_alone = true;
       } else if (stretch_.first == 0) {
         if (index_.is_untimed && shown_ > 0 && !is_no_start_) return missing();
-        return undecodable(index_, wanted_[given_], 0);
+        return missing_frame(index_, wanted_[given_]);
       } else {
         // A key frame that is none for this decoder.
         earlier = std::max(1u, 2 * earlier);
@@ -100,7 +101,7 @@ class VideoDecoder::Run {
     if (number == AV_NOPTS_VALUE || number != int64_t{wanted_[given_]}) return true;
     if (own != *own_look_ && may_begin_anew(wanted_[given_])) return false;
     if (frame.decode_error_flags != 0 || frame.flags & AV_FRAME_FLAG_CORRUPT)
-      return undecodable(index_, wanted_[given_], 0);
+      return damaged_frame(index_, wanted_[given_]);
     const bool has_fields = index_.may_be_interlaced && VideoFrame(frame, decoder_.memory_).is_interlaced();
     const auto converted = decoder_.converter_->converted(frame, look_, has_fields);
     if (!converted) return converted.error();

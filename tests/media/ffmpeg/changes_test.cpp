@@ -143,6 +143,46 @@ TEST_CASE("each description of an MP4 file counts for its own frames, in any cli
   }
 }
 
+// The packet without its parameter sets, whose units have lengths of 4 bytes.
+Bytes without_sets(std::span<const uint8_t> packet, bool is_hevc) {
+  Bytes kept;
+  for (size_t at = 0; at + 4 < packet.size();) {
+    size_t bytes = 4;
+    for (size_t i = 0; i < 4; ++i) bytes += size_t{packet[at + i]} << 8 * (3 - i);
+    const int type = is_hevc ? packet[at + 4] >> 1 & 63 : packet[at + 4] & 31;
+    const bool is_set = is_hevc ? type >= 32 && type <= 34 : type == 7 || type == 8;
+    if (!is_set) kept.insert(kept.end(), packet.begin() + at, packet.begin() + at + bytes);
+    at += bytes;
+  }
+  return kept;
+}
+
+// The file's description is another video's, and only its first packet has the sets of its own.
+TEST_CASE("sets that the first packet brings count for all key frames", "[changes]") {
+  const TempDir folder;
+  const auto first = folder.path() / "a.mp4", other = folder.path() / "b.mp4";
+  const std::string codec = GENERATE("h264", "hevc");
+  const bool is_hevc = codec == "hevc";
+  const std::string encoding =
+      is_hevc ? "-c:v libx265 -x265-params keyint=6:open-gop=0:bframes=0:log-level=none:repeat-headers="
+              : "-c:v libx264 -x264-params keyint=6:bframes=0:scenecut=0:repeat-headers=";
+  make_video(first, "176x144", "25", 1, encoding + "1 -pix_fmt yuv420p");
+  make_video(other, "128x96", "25", 1, encoding + "0 -pix_fmt yuv420p");
+  const Bytes file = bytes_of(first);
+  const auto index = ffmpeg::index_packets(file);
+  REQUIRE(index);
+  std::vector<Bytes> stripped;
+  for (const ffmpeg::VideoPacket& packet : index->packets) {
+    const auto data = index->data_of(packet, file);
+    stripped.push_back(stripped.empty() ? Bytes(data.begin(), data.end()) : without_sets(data, is_hevc));
+  }
+  std::vector<MovieWriter::Packet> packets;
+  for (size_t i = 0; i < stripped.size(); ++i) packets.push_back({stripped[i], index->packets[i].is_key});
+  MovieWriter writer;
+  writer.add(MovieWriter::description_in(bytes_of(other)), packets);
+  check_video(writer.file(), frames_by_ffmpeg(first, kPlain), kPlain, rounds(60));
+}
+
 TEST_CASE("descriptions that say the same are no change", "[changes]") {
   const TempDir folder;
   const auto path = folder.path() / "a.mp4";

@@ -209,5 +209,45 @@ TEST_CASE("a video that is encrypted or coded in an unknown way is refused in wo
   CHECK_THAT(refusal(file), Contains("coded as \"qqq1\""));
 }
 
+std::string reason_of(const Bytes& file, uint32_t frame) {
+  const auto index = ffmpeg::index_video(file);
+  if (!index) return index.error().message;
+  ffmpeg::VideoDecoder decoder({});
+  const std::vector<uint32_t> wanted = {frame};
+  const Status done =
+      decoder.decode(*index, file, wanted, [](uint32_t, ffmpeg::VideoFrame&) { return Status(Done{}); });
+  return done ? "" : done.error().message;
+}
+
+// A sampling of luma that the decoder does not have: three samples across and down for one of chroma.
+TEST_CASE("a feature that the decoder does not know is told as such", "[changes]") {
+  const TempDir folder;
+  const auto path = folder.path() / "v.avi";
+  make_video(path, "176x144", "25", 0.2, "-c:v mjpeg -pix_fmt yuvj420p");
+  Bytes file = bytes_of(path);
+  const Bytes start = {0xff, 0xc0, 0, 17, 8, 0, 144, 0, 176, 3, 1, 0x22};  // of a frame (ITU-T T.81, B.2.2)
+  int changed = 0;
+  for (auto at = file.begin(); (at = std::search(at, file.end(), start.begin(), start.end())) != file.end(); ++changed)
+    at[11] = 0x33;
+  REQUIRE(changed == 5);
+  CHECK_THAT(reason_of(file, 1), Contains("uses a feature of mjpeg") && !Contains("damaged"));
+}
+
+TEST_CASE("a frame that refers to what the file does not have is not called damaged", "[changes]") {
+  const TempDir folder;
+  const auto path = folder.path() / "v.ts", cut = folder.path() / "cut.ts";
+  make_video(path, "176x144", "25", 1.2, "-c:v libx264 -x264-params keyint=15:open-gop=1:bframes=3:scenecut=0");
+  const Bytes whole = bytes_of(path);
+  // Without the first group of pictures, the frames before the next key frame are shown first.
+  const auto index = ffmpeg::index_video(whole);
+  REQUIRE(index);
+  size_t key = 1;
+  while (!index->packets[key].is_key) ++key;
+  REQUIRE(index->packets[key].frame > index->packets[key + 1].frame);
+  run_ffmpeg(words_of("-i " + path.string() + " -c copy -bsf:v noise=drop=lt(n\\," + std::to_string(key) + ") " +
+                      cut.string()));
+  CHECK_THAT(reason_of(bytes_of(cut), 0), Contains("frames that the file does not have") && !Contains("damaged"));
+}
+
 }  // namespace
 }  // namespace spdld::coded_size_test
