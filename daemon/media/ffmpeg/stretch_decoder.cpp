@@ -21,13 +21,13 @@ constexpr uint64_t kDecodedMax = 65'536;
 
 }  // namespace
 
-Status StretchDecoder::run(const VideoStretches::Stretch& stretch, const Sink& sink, bool passes_over) {
+Status StretchDecoder::run(const VideoStretches::Stretch& stretch, const Sink& sink, Aim aim) {
   auto sets = stretches_.sets_before(stretch.first);
   if (!sets) return lacking(sink);
   sets_ = std::move(*sets);
-  if (const Status opened = open(stretch.first); !opened) return opened;
+  if (const Status opened = open(stretch.first, aim); !opened) return opened;
   for (uint32_t i = stretch.first; i < stretch.end; ++i) {
-    const Result<bool> goes_on = send(i, i == stretch.first, sink, passes_over);
+    const Result<bool> goes_on = send(i, i == stretch.first, sink, aim);
     if (!goes_on) return goes_on.error();
     if (!*goes_on) return Done{};
   }
@@ -38,13 +38,14 @@ Status StretchDecoder::run(const VideoStretches::Stretch& stretch, const Sink& s
 }
 
 // A new decoder for each stretch, so that a frame does not depend on the stretches before its own.
-Status StretchDecoder::open(uint32_t packet) {
+Status StretchDecoder::open(uint32_t packet, Aim aim) {
   const std::span<const uint8_t> header = index_.changes.at(StreamChanges::Kind::kHeader, packet);
   if (!header.empty()) changed_ = with_header(*index_.parameters, header);
   bool has_room = true;
   const auto prepare = [&](AVCodecContext& context) {
     context.has_b_frames = index_.reordered;
     context.max_pixels = pixels_max(index_.picture);
+    if (aim == Aim::kLooks) context.skip_idct = context.skip_loop_filter = AVDISCARD_ALL;
     has_room = uses_.frames.serve(context, index_.picture);
   };
   const auto opened = uses_.decoders.decoder_for(header.empty() ? *index_.parameters : *changed_, "video", prepare);
@@ -54,7 +55,7 @@ Status StretchDecoder::open(uint32_t packet) {
   return Done{};
 }
 
-Result<bool> StretchDecoder::send(uint32_t number, bool is_first, const Sink& sink, bool passes_over) {
+Result<bool> StretchDecoder::send(uint32_t number, bool is_first, const Sink& sink, Aim aim) {
   using Kind = StreamChanges::Kind;
   if (const Status within = check_limits(); !within) return within.error();
   const VideoPacket& packet = index_.packets[number];
@@ -75,7 +76,7 @@ Result<bool> StretchDecoder::send(uint32_t number, bool is_first, const Sink& si
   const int64_t time = packet.frame == kNoFrame ? AV_NOPTS_VALUE : int64_t{packet.frame};
   const int fault = opened_->send(data, packet.is_key, time, sides);
   sets_.clear();
-  if (fault < 0 && fault != AVERROR(EAGAIN) && !passes_over) return refused_frame(index_, sink.number(), fault);
+  if (fault < 0 && fault != AVERROR(EAGAIN) && aim == Aim::kPixels) return refused_frame(index_, sink.number(), fault);
   return receive(sink);
 }
 

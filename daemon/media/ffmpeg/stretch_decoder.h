@@ -31,9 +31,10 @@ class StretchDecoder {
     // Of the frame that is waited for, in errors.
     std::function<uint32_t()> number;
   };
-  // `passes_over`: packets that the decoder does not take are left out. kContent: damage, or more work than the limits
-  // allow. kUnread: the file's parts lack a packet.
-  Status run(const VideoStretches::Stretch& stretch, const Sink& sink, bool passes_over = false);
+  // kLooks: frames' pixels do not count, which saves time, and packets that the decoder does not take are left out.
+  enum class Aim : uint8_t { kPixels, kLooks };
+  // kContent: damage, or more work than the limits allow. kUnread: the file's parts lack a packet.
+  Status run(const VideoStretches::Stretch& stretch, const Sink& sink, Aim aim = Aim::kPixels);
 
   const VideoStretches& stretches() const { return stretches_; }
   const media::CpuBudget& budget() const { return budget_; }
@@ -41,8 +42,8 @@ class StretchDecoder {
   uint64_t packets_sent() const { return packets_sent_; }
 
  private:
-  Status open(uint32_t packet);
-  Result<bool> send(uint32_t number, bool is_first, const Sink& sink, bool passes_over);
+  Status open(uint32_t packet, Aim aim);
+  Result<bool> send(uint32_t number, bool is_first, const Sink& sink, Aim aim);
   Result<bool> receive(const Sink& sink);
   Status check_limits();
   Status lacking(const Sink& sink) const;

@@ -151,11 +151,11 @@ class VideoDecoder::Look {
     if (index_.data_of(index_.packets.front(), file_).empty() && !file_.is_whole())
       return Error{Trouble::kUnread, "the video's first packet has not been read"};
     index_.has_sets = feeder_.stretches().has_sets(0);
-    Status looked = look({feeder_.stretches().stretch_of(kFirst, 0, 0)}, false);
+    Status looked = look({feeder_.stretches().stretch_of(kFirst, 0, 0)});
     // It may be damaged, or refer to frames before the file's beginning: then the first one that a decoder gives.
     if (!found_ && is_content(looked)) {
       is_wide_ = true;
-      looked = look({0, static_cast<uint32_t>(index_.packets.size())}, true);
+      looked = look({0, static_cast<uint32_t>(index_.packets.size())});
     }
     if (!is_content(looked)) return looked;
     // Nothing that depends on the machine's speed is told.
@@ -191,7 +191,7 @@ class VideoDecoder::Look {
     return looked || looked.error().trouble == Trouble::kContent;
   }
 
-  Status look(const VideoStretches::Stretch& stretch, bool passes_over) {
+  Status look(const VideoStretches::Stretch& stretch) {
     const auto take = [this](const AVFrame& frame) -> Result<bool> {
       if (frame.pts == AV_NOPTS_VALUE && !index_.is_untimed) return true;
       found_ = FrameLook{{frame.width, frame.height}, static_cast<AVPixelFormat>(frame.format)};
@@ -202,7 +202,7 @@ class VideoDecoder::Look {
     const StretchDecoder::Sink sink = {.take = take,
                                        .is_wanted = [](const VideoPacket& packet) { return packet.frame != kNoFrame; },
                                        .number = [] { return kFirst[0]; }};
-    return feeder_.run(stretch, sink, passes_over);
+    return feeder_.run(stretch, sink, StretchDecoder::Aim::kLooks);
   }
 
   VideoDecoder& decoder_;
