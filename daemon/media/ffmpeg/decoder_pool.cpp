@@ -52,9 +52,6 @@ void add_side(AVPacketSideDataType type, std::span<const uint8_t> bytes, AVPacke
   std::memcpy(allocated(lib::av_packet_new_side_data(&packet, type, bytes.size())), bytes.data(), bytes.size());
 }
 
-// A decoder of another codec is never as new again, also where it was sent no packet: it was set up for one stream.
-bool is_kept(AVCodecID codec) { return codec == AV_CODEC_ID_VORBIS || is_plain_pcm(codec); }
-
 }  // namespace
 
 Result<std::unique_ptr<DecoderParameters>> decoder_parameters(const AVCodecParameters& codec, const std::string& what) {
@@ -101,8 +98,10 @@ int OpenedDecoder::send(std::span<const uint8_t> data, bool is_key, int64_t time
 }
 
 void DecoderPool::drop_used() {
-  std::erase_if(opened_,
-                [](const auto& opened) { return opened->has_traces() || !is_kept(opened->parameters->codec_id); });
+  // A decoder of a video was set up for that video, also where it was sent no packet.
+  std::erase_if(opened_, [](const auto& opened) {
+    return opened->has_traces() || opened->context->codec_type == AVMEDIA_TYPE_VIDEO;
+  });
 }
 
 void DecoderPool::shrink(size_t bytes_max) {

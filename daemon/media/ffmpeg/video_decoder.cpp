@@ -58,6 +58,7 @@ class VideoDecoder::Run {
     while (given_ < wanted_.size()) {
       const size_t before = given_;
       begin(feeder_.stretches().stretch_of(is_alone ? wanted_.first(given_ + 1) : wanted_, given_, earlier));
+      may_end_early_ = earlier == 0 && !index_.is_untimed;
       if (const Status run = feeder_.run(stretch_, sink); !run) return run;
       if (given_ > before && !is_no_start_) {
         earlier = 0;
@@ -120,7 +121,7 @@ class VideoDecoder::Run {
 
   // A decoder keeps something of the pictures before a change, so that frames behind it get a decoder of their own.
   bool may_begin_anew(uint32_t frame) const {
-    return !index_.is_untimed && feeder_.stretches().start_of(frame) > stretch_.first;
+    return may_end_early_ && feeder_.stretches().start_of(frame) > stretch_.first;
   }
 
   VideoDecoder& decoder_;
@@ -130,6 +131,7 @@ class VideoDecoder::Run {
   const std::span<const uint32_t> wanted_;
   const VideoSink& sink_;
   VideoStretches::Stretch stretch_;
+  bool may_end_early_ = true;          // where the stream changes
   std::optional<FrameLook> own_look_;  // of the stretch's first frame
   size_t given_ = 0;                   // of the wanted frames
   uint32_t started_ = kNoFrame;        // the frame at which the stretch starts, where others lie before it
