@@ -38,6 +38,20 @@ CodecParameters copy_of(const AVCodecParameters& codec) {
   return copy;
 }
 
+void set_header(std::span<const uint8_t> header, AVCodecParameters& codec) {
+  lib::av_freep(&codec.extradata);
+  codec.extradata_size = 0;
+  codec.extradata = static_cast<uint8_t*>(allocated(lib::av_malloc(header.size() + AV_INPUT_BUFFER_PADDING_SIZE)));
+  std::memcpy(codec.extradata, header.data(), header.size());
+  std::memset(codec.extradata + header.size(), 0, AV_INPUT_BUFFER_PADDING_SIZE);
+  codec.extradata_size = static_cast<int>(header.size());
+}
+
+void add_side(AVPacketSideDataType type, std::span<const uint8_t> bytes, AVPacket& packet) {
+  if (bytes.empty()) return;
+  std::memcpy(allocated(lib::av_packet_new_side_data(&packet, type, bytes.size())), bytes.data(), bytes.size());
+}
+
 }  // namespace
 
 Result<std::unique_ptr<DecoderParameters>> decoder_parameters(const AVCodecParameters& codec, const std::string& what) {
@@ -51,6 +65,14 @@ Result<std::unique_ptr<DecoderParameters>> decoder_parameters(const AVCodecParam
   return parameters;
 }
 
+std::unique_ptr<DecoderParameters> with_header(const DecoderParameters& parameters, std::span<const uint8_t> header) {
+  auto changed = std::make_unique<DecoderParameters>();
+  changed->codec = copy_of(*parameters.codec);
+  changed->decoder = parameters.decoder;
+  set_header(header, *changed->codec);
+  return changed;
+}
+
 // Of Vorbis (I, 4.2.1 and 4.3.1), the first bit is 1 in a header, which may bring another set-up, and 0 in sound. Sound
 // leaves the half of a block that overlaps with the next one, and a flush takes that away.
 bool is_forgotten(AVCodecID codec, std::span<const uint8_t> packet) {
@@ -58,7 +80,7 @@ bool is_forgotten(AVCodecID codec, std::span<const uint8_t> packet) {
   return is_plain_pcm(codec);
 }
 
-int OpenedDecoder::send(std::span<const uint8_t> data, bool is_key, int64_t time) {
+int OpenedDecoder::send(std::span<const uint8_t> data, bool is_key, int64_t time, const PacketSides& sides) {
   has_traces_ = has_traces_ || !is_forgotten(parameters->codec_id, data);
   AVPacket& sent = *packet_;
   const std::span<const uint8_t> held = padded(data, padded_);
@@ -67,13 +89,19 @@ int OpenedDecoder::send(std::span<const uint8_t> data, bool is_key, int64_t time
   sent.flags = is_key ? AV_PKT_FLAG_KEY : 0;
   sent.pts = time;
   sent.dts = AV_NOPTS_VALUE;
+  add_side(AV_PKT_DATA_NEW_EXTRADATA, sides.header, sent);
+  add_side(AV_PKT_DATA_PALETTE, sides.palette, sent);
   const int fault = lib::avcodec_send_packet(context.get(), &sent);
+  lib::av_packet_free_side_data(&sent);
   sent.data = nullptr, sent.size = 0;
   return fault;
 }
 
 void DecoderPool::drop_used() {
-  std::erase_if(opened_, [](const auto& opened) { return opened->has_traces(); });
+  // A decoder of a video was set up for that video, also where it was sent no packet.
+  std::erase_if(opened_, [](const auto& opened) {
+    return opened->has_traces() || opened->context->codec_type == AVMEDIA_TYPE_VIDEO;
+  });
 }
 
 void DecoderPool::shrink(size_t bytes_max) {

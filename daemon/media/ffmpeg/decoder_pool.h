@@ -28,8 +28,16 @@ struct DecoderParameters {
 // no decoder.
 Result<std::unique_ptr<DecoderParameters>> decoder_parameters(const AVCodecParameters& codec, const std::string& what);
 
+// The same stream from a packet on that brings another header of the codec.
+std::unique_ptr<DecoderParameters> with_header(const DecoderParameters& parameters, std::span<const uint8_t> header);
+
 // Whether a decoder of this codec that was as new, and decoded this packet, is as new again behind a flush.
 bool is_forgotten(AVCodecID codec, std::span<const uint8_t> packet);
+
+// A packet's side data; empty: it has none.
+struct PacketSides {
+  std::span<const uint8_t> header, palette;
+};
 
 class OpenedDecoder {
  public:
@@ -38,7 +46,7 @@ class OpenedDecoder {
   FrameHandle frame{allocated(lib::av_frame_alloc())};
 
   // Gives the decoder a packet, whose frames come with its time. Returns libavcodec's fault, or 0.
-  int send(std::span<const uint8_t> data, bool is_key, int64_t time);
+  int send(std::span<const uint8_t> data, bool is_key, int64_t time, const PacketSides& sides = {});
   // Says that there are no further packets.
   int finish() { return lib::avcodec_send_packet(context.get(), nullptr); }
   // Whether something of a packet would stay behind a flush.

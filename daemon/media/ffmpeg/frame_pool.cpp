@@ -15,9 +15,10 @@ namespace spdld::ffmpeg {
 namespace {
 
 constexpr size_t kBlockAlignment = 64;
-constexpr size_t kBehindBytes = 16;  // libavcodec's own memory has as many behind a plane
-constexpr size_t kLargerTimes = 2;   // a block is taken for planes of at least half its size
-constexpr size_t kKeptTimes = 8;     // of shrink(): the planes of one large video
+constexpr size_t kBehindBytes = 16;    // libavcodec's own memory has as many behind a plane
+constexpr size_t kReadableBytes = 64;  // of a frame that no decoder fills
+constexpr size_t kLargerTimes = 2;     // a block is taken for planes of at least half its size
+constexpr size_t kKeptTimes = 8;       // of shrink(): the planes of one large video
 constexpr size_t kPlanesMax = 4;
 constexpr uint64_t kFramesMin = 4;  // that are asked for at once, and then twice as many: samples seldom begin anew
 constexpr uint64_t kFramesOfOthers = 12;  // at most, of a decoder that takes memory of its own
@@ -59,6 +60,24 @@ Planes planes_of(AVCodecContext& context, const AVFrame& frame) {
   std::copy_n(strides, kPlanesMax, wide);
   size_t bytes[kPlanesMax] = {};
   if (lib::av_image_fill_plane_sizes(bytes, format, height, wide) < 0) return {};
+  Planes planes;
+  for (size_t i = 0; i < kPlanesMax; ++i) planes[i] = {strides[i], bytes[i]};
+  return planes;
+}
+
+// The planes of a frame that no decoder fills.
+Planes planes_of(const AVFrame& frame) {
+  const auto format = static_cast<AVPixelFormat>(frame.format);
+  int strides[kPlanesMax] = {};
+  if (lib::av_image_fill_linesizes(strides, format, frame.width) < 0) throw std::bad_alloc();
+  ptrdiff_t wide[kPlanesMax];
+  for (size_t i = 0; i < kPlanesMax; ++i) {
+    constexpr int kMask = static_cast<int>(kBlockAlignment) - 1;
+    strides[i] = (strides[i] + kMask) & ~kMask;
+    wide[i] = strides[i];
+  }
+  size_t bytes[kPlanesMax] = {};
+  if (lib::av_image_fill_plane_sizes(bytes, format, frame.height, wide) < 0) throw std::bad_alloc();
   Planes planes;
   for (size_t i = 0; i < kPlanesMax; ++i) planes[i] = {strides[i], bytes[i]};
   return planes;
@@ -185,6 +204,24 @@ bool FramePool::serve(AVCodecContext& context, const Size& picture) {
   if ((context.codec->capabilities & AV_CODEC_CAP_DR1) == 0) return inside_->ask_for_others(picture);
   context.opaque = inside_.get();
   context.get_buffer2 = &Inside::give;
+  return true;
+}
+
+bool FramePool::pay_for(const AVCodecContext& context, const Size& picture) {
+  return (context.codec->capabilities & AV_CODEC_CAP_DR1) != 0 || inside_->ask_for_others(picture);
+}
+
+bool FramePool::lend_frame(AVFrame& frame) {
+  const Planes planes = planes_of(frame);
+  uint64_t frame_bytes = 0;
+  for (const Plane& plane : planes) frame_bytes += plane.bytes;
+  for (size_t i = 0; i < kPlanesMax && planes[i].bytes > 0; ++i) {
+    frame.buf[i] = Inside::lend(inside_, planes[i].bytes + kReadableBytes, frame_bytes);
+    if (frame.buf[i] == nullptr) return false;
+    frame.data[i] = frame.buf[i]->data;
+    frame.linesize[i] = planes[i].stride_bytes;
+  }
+  frame.extended_data = frame.data;
   return true;
 }
 

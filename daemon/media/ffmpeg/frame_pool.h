@@ -28,6 +28,11 @@ class FramePool {
   // before it are not asked for frames. `picture`: of the container. False: there is no room now for the frames of a
   // decoder that takes memory of its own.
   bool serve(AVCodecContext& context, const Size& picture);
+  // Asks for the memory of a decoder that takes its own, once its frames are known to be of this size. False: no room.
+  bool pay_for(const AVCodecContext& context, const Size& picture);
+  // Gives the frame, whose size and format are set, memory for its planes, with 64 bytes behind each that can be read.
+  // False: there is no room for it now.
+  bool lend_frame(AVFrame& frame);
   // Gives back memory that no frame holds, above so much for each plane, and above eight times as much for all, and
   // above the half of what the thread may keep.
   void shrink(size_t bytes_max);

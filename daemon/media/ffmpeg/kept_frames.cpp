@@ -29,7 +29,7 @@ void tell_looks(const AVFrame& frame, Head& head) {
   head.format = frame.format, head.width = frame.width, head.height = frame.height;
   head.aspect_across = frame.sample_aspect_ratio.num, head.aspect_down = frame.sample_aspect_ratio.den;
   head.space = frame.colorspace, head.range = frame.color_range, head.primaries = frame.color_primaries;
-  head.transfer = frame.color_trc, head.location = frame.chroma_location;
+  head.transfer = frame.color_trc, head.location = AVCHROMA_LOC_UNSPECIFIED;  // nobody asks for it
 }
 
 std::optional<Head> head_for(const VideoIndex& index, std::string_view packed, const AVFrame& frame) {

@@ -13,7 +13,7 @@
 namespace spdld::ffmpeg {
 namespace {
 
-constexpr int kVideoVersion = 1, kAudioVersion = 2;  // raised where the bytes change
+constexpr int kVideoVersion = 2, kAudioVersion = 2;  // raised where the bytes change
 constexpr uint64_t kExtradataMax = 16 << 20;
 constexpr uint64_t kOffsetMax = uint64_t{1} << 62;
 constexpr int kTurnStep = 90;
@@ -213,12 +213,19 @@ bool take_rest(KeptReader& from, VideoIndex& index) {
   index.may_be_interlaced = from.number() != 0;
   index.sample_aspect.across = static_cast<int>(from.signed_number());
   index.sample_aspect.down = static_cast<int>(from.signed_number());
+  index.has_sets = from.number() != 0;
+  const int64_t pixels = from.signed_number();
+  const bool has_pixels = pixels == kUnknownPixels || enumeration_of<AVPixelFormat>(pixels);
+  index.pixels = has_pixels ? static_cast<int>(pixels) : kUnknownPixels;
   const std::string_view copied = from.text();
   index.copied.assign(copied.begin(), copied.end());
   const uint64_t frames = from.number();
   const int64_t last_duration = from.signed_number();
-  return take_packets(from, frames, index) && set_times(last_duration, index) && index.tick_s > 0 &&
-         index.picture.width > 0 && index.picture.height > 0;
+  if (!has_pixels || !take_packets(from, frames, index) || !set_times(last_duration, index)) return false;
+  auto changes = StreamChanges::unpacked(from, index.packets.size());
+  if (!changes) return false;
+  index.changes = std::move(*changes);
+  return index.tick_s > 0 && index.picture.width > 0 && index.picture.height > 0;
 }
 
 constexpr uint64_t kAudioIsCopied = 1, kIsPlain = 2;  // plain: nothing of what is decoded is left out
@@ -287,10 +294,13 @@ std::string packed(const VideoIndex& index) {
   to.number(index.may_be_interlaced ? 1 : 0);
   to.signed_number(index.sample_aspect.across);
   to.signed_number(index.sample_aspect.down);
+  to.number(index.has_sets ? 1 : 0);
+  to.signed_number(index.pixels);
   to.text(chars_of(index.copied));
   to.number(index.frames.size());
   to.signed_number(index.frames.back().duration);
   put_packets(to, index);
+  index.changes.pack(to);
   return to.take();
 }
 

@@ -12,7 +12,7 @@
 
 namespace spdld::ffmpeg {
 
-// "index of video 1, libavformat 59.27.100, libavcodec 59.37.100": what decides the bytes.
+// "index of video 2, libavformat 59.27.100, libavcodec 59.37.100": what decides the bytes.
 std::string kept_video_id();
 std::string kept_audio_id();
 

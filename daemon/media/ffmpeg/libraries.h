@@ -23,6 +23,7 @@ extern "C" {
   F(avutil, av_display_rotation_get) \
   F(avutil, av_frame_alloc) \
   F(avutil, av_frame_clone) \
+  F(avutil, av_frame_copy_props) \
   F(avutil, av_frame_free) \
   F(avutil, av_frame_get_plane_buffer) \
   F(avutil, av_frame_unref) \
@@ -48,7 +49,9 @@ extern "C" {
   F(avcodec, av_get_bits_per_sample) \
   F(avcodec, av_packet_alloc) \
   F(avcodec, av_packet_free) \
+  F(avcodec, av_packet_free_side_data) \
   F(avcodec, av_packet_get_side_data) \
+  F(avcodec, av_packet_new_side_data) \
   F(avcodec, av_packet_unref) \
   F(avcodec, av_vorbis_parse_frame_flags) \
   F(avcodec, av_vorbis_parse_free) \
@@ -85,6 +88,7 @@ extern "C" {
   F(swscale, sws_freeContext) \
   F(swscale, sws_getCoefficients) \
   F(swscale, sws_init_context) \
+  F(swscale, sws_isSupportedOutput) \
   F(swscale, sws_scale) \
   F(swscale, sws_setColorspaceDetails)
 // clang-format on

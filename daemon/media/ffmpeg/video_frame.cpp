@@ -5,49 +5,13 @@
 
 #include "daemon/media/ffmpeg/deinterlace.h"
 #include "daemon/media/ffmpeg/handles.h"
+#include "daemon/media/ffmpeg/scaler.h"
 
 namespace spdld::ffmpeg {
 namespace {
 
 constexpr size_t kSlackBytes = 64;
 constexpr size_t kAlignment = 64;
-
-struct FreeScaler {
-  void operator()(SwsContext* scaler) const { lib::sws_freeContext(scaler); }
-};
-using Scaler = std::unique_ptr<SwsContext, FreeScaler>;
-
-bool is_jpegs(AVPixelFormat format) {
-  return format == AV_PIX_FMT_YUVJ420P || format == AV_PIX_FMT_YUVJ422P || format == AV_PIX_FMT_YUVJ444P ||
-         format == AV_PIX_FMT_YUVJ440P || format == AV_PIX_FMT_YUVJ411P;
-}
-
-Matrix matrix_of(const AVFrame& frame) {
-  switch (frame.colorspace) {
-    case AVCOL_SPC_BT709:
-      return Matrix::kBt709;
-    case AVCOL_SPC_BT470BG:
-    case AVCOL_SPC_SMPTE170M:
-      return Matrix::kBt601;
-    case AVCOL_SPC_SMPTE240M:
-      return Matrix::kSmpte240;
-    case AVCOL_SPC_FCC:
-      return Matrix::kFcc;
-    case AVCOL_SPC_BT2020_NCL:
-    case AVCOL_SPC_BT2020_CL:
-      return Matrix::kBt2020;
-    default:
-      return frame.width >= 1280 || frame.height > 576 ? Matrix::kBt709 : Matrix::kBt601;
-  }
-}
-
-VideoColours colours_of(const AVFrame& frame, AVPixelFormat format) {
-  VideoColours colours;
-  colours.matrix = matrix_of(frame);
-  colours.is_full_range =
-      frame.color_range == AVCOL_RANGE_JPEG || (frame.color_range == AVCOL_RANGE_UNSPECIFIED && is_jpegs(format));
-  return colours;
-}
 
 // Samples of more bits become 8, rounded.
 void narrow_row(const uint8_t* from, size_t count, int bits, uint8_t* to) {
@@ -89,63 +53,6 @@ int height_of(const AVFrame& frame, const AVPixFmtDescriptor& about, int plane) 
   const bool is_chroma = (plane == 1 || plane == 2) && !(about.flags & AV_PIX_FMT_FLAG_RGB);
   const int shift = is_chroma ? about.log2_chroma_h : 0;
   return (frame.height + (1 << shift) - 1) >> shift;
-}
-
-// Video of the range of its pixel format, in the terms of swscale.
-AVPixelFormat plain(AVPixelFormat format) {
-  switch (format) {
-    case AV_PIX_FMT_YUVJ420P:
-      return AV_PIX_FMT_YUV420P;
-    case AV_PIX_FMT_YUVJ422P:
-      return AV_PIX_FMT_YUV422P;
-    case AV_PIX_FMT_YUVJ444P:
-      return AV_PIX_FMT_YUV444P;
-    case AV_PIX_FMT_YUVJ440P:
-      return AV_PIX_FMT_YUV440P;
-    case AV_PIX_FMT_YUVJ411P:
-      return AV_PIX_FMT_YUV411P;
-    default:
-      return format;
-  }
-}
-
-int coefficients_of(Matrix matrix) {
-  switch (matrix) {
-    case Matrix::kBt709:
-      return SWS_CS_ITU709;
-    case Matrix::kBt2020:
-      return SWS_CS_BT2020;
-    case Matrix::kSmpte240:
-      return SWS_CS_SMPTE240M;
-    case Matrix::kFcc:
-      return SWS_CS_FCC;
-    case Matrix::kBt601:
-      break;
-  }
-  return SWS_CS_ITU601;
-}
-
-struct ScalerKey {
-  Size picture;
-  AVPixelFormat format = AV_PIX_FMT_NONE;
-  bool is_grey = false;
-  VideoColours colours;
-  friend bool operator==(const ScalerKey&, const ScalerKey&) = default;
-};
-
-Scaler make_scaler(const ScalerKey& key) {
-  Scaler scaler(allocated(lib::sws_alloc_context()));
-  const auto set = [&](const char* name, int64_t value) { lib::av_opt_set_int(scaler.get(), name, value, 0); };
-  set("srcw", key.picture.width), set("srch", key.picture.height);
-  set("dstw", key.picture.width), set("dsth", key.picture.height);
-  set("src_format", plain(key.format));
-  set("dst_format", key.is_grey ? AV_PIX_FMT_GRAY8 : AV_PIX_FMT_RGB24);
-  set("src_range", key.colours.is_full_range), set("dst_range", 1);
-  set("sws_flags", SWS_BICUBIC | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT | SWS_FULL_CHR_H_INP | SWS_BITEXACT);
-  const int* const table = lib::sws_getCoefficients(coefficients_of(key.colours.matrix));
-  if (lib::sws_init_context(scaler.get(), nullptr, nullptr) < 0) return nullptr;
-  lib::sws_setColorspaceDetails(scaler.get(), table, key.colours.is_full_range, table, 1, 0, 1 << 16, 1 << 16);
-  return scaler;
 }
 
 }  // namespace
@@ -192,9 +99,7 @@ Status VideoFrame::deinterlace() {
   const AVPixFmtDescriptor* const about = lib::av_pix_fmt_desc_get(format);
   const std::optional<Samples> samples = about == nullptr ? std::nullopt : samples_of(*about);
   if (!samples) {
-    const char* const name = lib::av_get_pix_fmt_name(format);
-    return Error{Trouble::kContent, std::string("the video is interlaced, and its pixels are ") +
-                                        (name ? name : "unknown") +
+    return Error{Trouble::kContent, std::string("the video is interlaced, and its pixels are ") + pixels_name(format) +
                                         ", whose lines can't be interpolated: interlaced = \"keep\" takes its frames"};
   }
   for (int i = 0; i < planes_in(*about); ++i) {
@@ -230,7 +135,7 @@ std::optional<VideoPlanes> VideoFrame::planes() {
   planes.is_grey = is_grey;
   planes.chroma_across = is_grey ? 1 : 1 << about->log2_chroma_w;
   planes.chroma_down = is_grey ? 1 : 1 << about->log2_chroma_h;
-  planes.colours = colours_of(frame_, format);
+  planes.colours = colours_of(frame_);
   for (int i = 0; i < (is_grey ? 1 : 3); ++i) {
     const auto at = static_cast<size_t>(i);
     if (about->comp[i].plane != i || about->comp[i].offset != 0) return std::nullopt;
@@ -266,16 +171,16 @@ std::optional<VideoPlanes> VideoFrame::planes() {
 
 Status VideoFrame::rgb(bool is_grey, PixelRows& rows) {
   const auto format = static_cast<AVPixelFormat>(frame_.format);
-  const ScalerKey key{picture(), format, is_grey, colours_of(frame_, format)};
+  const VideoColours from = colours_of(frame_), full{from.matrix, true};
+  const ScalerKey key{picture(), picture(), format, is_grey ? AV_PIX_FMT_GRAY8 : AV_PIX_FMT_RGB24, from, full};
   FrameMemory::Inside& kept = memory_.inside();
   if (!kept.scaler || !(kept.key == key)) {
     kept.scaler = make_scaler(key);
     kept.key = key;
   }
   if (!kept.scaler) {
-    const char* const name = lib::av_get_pix_fmt_name(format);
-    return Error{Trouble::kContent, std::string("the video's pixels are ") + (name ? name : "unknown") +
-                                        ", which can't be turned into RGB"};
+    return Error{Trouble::kContent,
+                 std::string("the video's pixels are ") + pixels_name(format) + ", which can't be turned into RGB"};
   }
   rows.format = {is_grey ? 1 : 3, 1};
   rows.picture = picture();

@@ -12,8 +12,6 @@
 namespace spdld::ffmpeg {
 namespace {
 
-constexpr int kSideMax = 1 << 15;
-
 // A VP8 frame that only later frames refer to: the encoder's "altref" (RFC 6386, 9.1).
 bool is_hidden(AVCodecID codec, const AVPacket& packet) {
   return codec == AV_CODEC_ID_VP8 && packet.size > 0 && (packet.data[0] >> 4 & 1) == 0;
@@ -37,6 +35,21 @@ int turn_of(const AVStream& stream) {
   if (std::isnan(counterclockwise)) return 0;
   const int quarters = static_cast<int>(std::lround(-counterclockwise / 90)) % 4;
   return (quarters + 4) % 4 * 90;
+}
+
+// Containers name a coding by four characters.
+std::string unknown_coding(uint32_t tag) {
+  std::string name;
+  for (; tag != 0; tag >>= 8) name += static_cast<char>(tag & 0xff);
+  const auto is_printed = [](char c) { return c >= ' ' && c <= '~'; };
+  if (name.size() != 4 || !std::all_of(name.begin(), name.end(), is_printed))
+    return "the file does not say how its video is coded";
+  return "the video is coded as \"" + name + "\", which FFmpeg's libraries do not know";
+}
+
+bool may_be_meant(int64_t width, int64_t height) {
+  constexpr int64_t kPixelsMost = 178'956'970;
+  return width > 0 && height > 0 && width * height <= kPixelsMost;
 }
 
 class Indexer {
@@ -67,19 +80,18 @@ class Indexer {
       if (const Status found = input_.find_parameters(); !found) return found;
     }
     const AVCodecParameters& codec = *stream_->codecpar;
-    if (codec.codec_id == AV_CODEC_ID_NONE)
-      return Error{Trouble::kContent, "the file does not say how its video is coded"};
+    if (codec.codec_id == AV_CODEC_ID_NONE) return Error{Trouble::kContent, unknown_coding(codec.codec_tag)};
     auto parameters = decoder_parameters(codec, "video");
     if (!parameters) return parameters.error();
-    if (codec.width <= 0 || codec.height <= 0 || codec.width > kSideMax || codec.height > kSideMax)
-      return Error{Trouble::kContent, "the video claims " + std::to_string(codec.width) + " x " +
-                                          std::to_string(codec.height) + " pixels: at most 32768 on a side are read"};
     index_.parameters = std::move(*parameters);
-    index_.picture = {codec.width, codec.height};
+    // Decoders are not opened with a size that can't be meant.
+    AVCodecParameters& kept = *index_.parameters->codec;
+    if (!may_be_meant(codec.width, codec.height)) kept.width = kept.height = 0;
+    index_.picture = {kept.width, kept.height};
     index_.sample_aspect = {stream_->sample_aspect_ratio.num, stream_->sample_aspect_ratio.den};
     index_.turn = turn_of(*stream_);
-    if (codec.codec_id == AV_CODEC_ID_H264)
-      index_.may_be_interlaced = h264_may_have_fields({codec.extradata, static_cast<size_t>(codec.extradata_size)});
+    header_ = {kept.extradata, static_cast<size_t>(kept.extradata_size)};
+    if (codec.codec_id == AV_CODEC_ID_H264) index_.may_be_interlaced = h264_may_have_fields(header_);
     index_.tick_s = av_q2d(stream_->time_base);
     return Done{};
   }
@@ -96,10 +108,34 @@ class Indexer {
       }
       if (!*read) return Done{};
       if (packet->size <= 0) continue;
+      // Common Encryption (ISO/IEC 23001-7) leaves the container readable.
+      if (!side(*packet, AV_PKT_DATA_ENCRYPTION_INFO).empty())
+        return Error{Trouble::kContent, "the video is encrypted, and spdld has no keys: decrypt it before"};
       if (index_.packets.size() == kPacketsMax)
         return Error{Trouble::kContent, "the video has more than " + std::to_string(kPacketsMax) + " packets"};
       add(*packet);
+      if (!has_room_)
+        return Error{Trouble::kContent, "the video changes its header or its palette too often: spdld keeps " +
+                                            std::to_string(StreamChanges::kBytesMax >> 20) + " MiB of them"};
     }
+  }
+
+  static std::span<const uint8_t> side(const AVPacket& packet, AVPacketSideDataType type) {
+    size_t bytes = 0;
+    const uint8_t* const data = lib::av_packet_get_side_data(&packet, type, &bytes);
+    return {data, data == nullptr ? 0 : bytes};
+  }
+
+  void add_changes(const AVPacket& packet, uint32_t number) {
+    using Kind = StreamChanges::Kind;
+    StreamChanges& changes = index_.changes;
+    const std::span<const uint8_t> header = side(packet, AV_PKT_DATA_NEW_EXTRADATA);
+    const bool is_first = changes.at(Kind::kHeader, number).empty();
+    if (!header.empty() && !(is_first && std::ranges::equal(header, header_))) {
+      has_room_ = changes.add(Kind::kHeader, number, header);
+      if (stream_->codecpar->codec_id == AV_CODEC_ID_H264) index_.may_be_interlaced |= h264_may_have_fields(header);
+    }
+    has_room_ = changes.add(Kind::kPalette, number, side(packet, AV_PKT_DATA_PALETTE)) && has_room_;
   }
 
   void add(const AVPacket& packet) {
@@ -113,6 +149,7 @@ class Indexer {
     kept.time = is_timed ? packet.pts : 0;
     const auto number = static_cast<uint32_t>(index_.packets.size());
     index_.packets.push_back(kept);
+    add_changes(packet, number);
     if (kept.is_discarded || is_hidden(stream_->codecpar->codec_id, packet)) return;
     index_.is_untimed |= !is_timed;
     index_.frames.push_back({kept.time, packet.duration, number});
@@ -159,6 +196,8 @@ class Indexer {
 
   Input input_;
   AVStream* stream_ = nullptr;
+  std::span<const uint8_t> header_;  // as the container begins
+  bool has_room_ = true;             // for what packets bring beside their data
   VideoIndex index_;
 };
 
@@ -188,8 +227,8 @@ std::span<const uint8_t> VideoIndex::data_of(const VideoPacket& packet, const By
   return packet.is_copied ? ByteParts(copied).at(packet.offset, packet.bytes) : file.at(packet.offset, packet.bytes);
 }
 
-Result<VideoIndex> index_video(const ByteParts& file, const media::DecodeLimits& limits,
-                               std::vector<ByteRange>* unread) {
+Result<VideoIndex> index_packets(const ByteParts& file, const media::DecodeLimits& limits,
+                                 std::vector<ByteRange>* unread) {
   Indexer indexer(file, limits);
   Result<VideoIndex> index = indexer.run();
   if (!index && index.error().trouble == Trouble::kUnread && unread != nullptr) *unread = indexer.input().unread();

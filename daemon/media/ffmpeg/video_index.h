@@ -1,5 +1,6 @@
-// The frames of a video, found by demuxing alone: when each is shown, which packet holds it, and from which packet on a
-// decoder has to start for it. Nothing is decoded. Frames are numbered in the order in which they are shown, from 0.
+// The frames of a video: when each is shown, which packet holds it, and from which packet on a decoder has to start for
+// it, found by demuxing alone; and what the first of them is like, since containers tell sizes that are not the coded
+// ones. Frames are numbered in the order in which they are shown, from 0.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +12,15 @@
 #include "daemon/base/picture.h"
 #include "daemon/base/result.h"
 #include "daemon/media/decode_limits.h"
+#include "daemon/media/ffmpeg/stream_changes.h"
 
 namespace spdld::ffmpeg {
 
 inline constexpr uint64_t kPacketsMax = 2'000'000;  // of a video: 18 hours of 30 frames a second
 
 struct DecoderParameters;  // of the codec; they stay within this room
+
+inline constexpr int kUnknownPixels = -1;
 
 // A packet that holds no frame which is ever shown.
 inline constexpr uint32_t kNoFrame = UINT32_MAX;
@@ -54,13 +58,19 @@ struct VideoIndex {
   std::vector<VideoPacket> packets;    // in the order of decoding
   std::vector<VideoFrameTime> frames;  // in the order of showing; at least one
   std::vector<uint8_t> copied;
-  int reordered = 0;           // the most frames that are decoded before a frame and shown after it
-  Size picture;                // as it is stored
-  SampleAspect sample_aspect;  // as the container tells it, which goes before a frame's own
-  int turn = 0;                // degrees by which players turn it clockwise: 0, 90, 180 or 270
+  int reordered = 0;  // the most frames that are decoded before a frame and shown after it
+  // Of the first frame that is shown, as it is coded; every other frame is converted to it. Where no frame can be
+  // decoded, or nothing has been, it is what the container tells.
+  Size picture;
+  int pixels = kUnknownPixels;  // FFmpeg's number of the first frame's format; every other frame is converted to it
+  SampleAspect sample_aspect;   // as the container tells it, or else the first frame
+  int turn = 0;                 // degrees by which players turn it clockwise: 0, 90, 180 or 270
   // The container does not say when frames are shown: they are numbered as the decoder gives them, from the first one.
   bool is_untimed = false;
   bool may_be_interlaced = true;  // else a frame's flag that says so is not meant
+  // The first packet has parameter sets (parameter_sets.h), so that the header does not speak for all pictures.
+  bool has_sets = false;
+  StreamChanges changes;
 
   double time_s(size_t frame) const { return static_cast<double>(frames[frame].time) * tick_s; }
   // From the first frame's time to the end of the last frame.
@@ -72,12 +82,14 @@ struct VideoIndex {
   std::span<const uint8_t> data_of(const VideoPacket& packet, const ByteParts& file) const;
 };
 
-// `file` is borrowed for the call; packets are found again in it by their offsets. kContent: it holds no video, none of
-// a codec that can be decoded, damage in its structure, or more work than the limits allow.
+// An index of what demuxing tells, without what the first frame tells: VideoDecoder::index() makes a whole one. `file`
+// is borrowed for the call; packets are found again in it by their offsets. kContent: it holds no video, none of a
+// codec that can be decoded, damage in its structure, or more work than the limits allow.
 //
-// kUnread, where the file is there in parts: `unread` then has all parts with which the call is to be repeated. A file whose container tells of
-// all frames in one place (MP4, MOV) is asked for that place alone, and any other file for all of it.
-Result<VideoIndex> index_video(const ByteParts& file, const media::DecodeLimits& limits = {},
-                               std::vector<ByteRange>* unread = nullptr);
+// kUnread, where the file is there in parts: `unread` then has all parts with which the call is to be repeated. A file
+// whose container tells of all frames in one place (MP4, MOV) is asked for that place alone, and any other file for all
+// of it.
+Result<VideoIndex> index_packets(const ByteParts& file, const media::DecodeLimits& limits = {},
+                                 std::vector<ByteRange>* unread = nullptr);
 
 }  // namespace spdld::ffmpeg

@@ -4,6 +4,7 @@
 
 #include "daemon/media/ffmpeg/decoder_pool.h"
 #include "daemon/media/ffmpeg/h264_start.h"
+#include "daemon/media/ffmpeg/parameter_sets.h"
 
 namespace spdld::ffmpeg {
 namespace {
@@ -11,18 +12,41 @@ namespace {
 // Packets of sound lie between the packets of a video: to read them as well is cheaper than one more read.
 constexpr uint64_t kVideoGapMax = 64 << 10;
 
+std::optional<UnitCodec> unit_codec_of(const VideoIndex& index) {
+  switch (index.parameters->codec->codec_id) {
+    case AV_CODEC_ID_H264:
+      return UnitCodec::kH264;
+    case AV_CODEC_ID_HEVC:
+      return UnitCodec::kHevc;
+    case AV_CODEC_ID_MPEG1VIDEO:
+    case AV_CODEC_ID_MPEG2VIDEO:
+      return UnitCodec::kMpeg;
+    default:
+      return std::nullopt;
+  }
+}
+
 }  // namespace
 
-VideoStretches::VideoStretches(const VideoIndex& index, const ByteParts& file) : index_(index), file_(file) {
-  const AVCodecParameters& codec = *index.parameters->codec;
-  is_checked_ = codec.codec_id == AV_CODEC_ID_H264;
-  length_bytes_ = is_checked_ ? h264_length_bytes({codec.extradata, static_cast<size_t>(codec.extradata_size)}) : 0;
+VideoStretches::VideoStretches(const VideoIndex& index, const ByteParts& file)
+    : index_(index), file_(file), codec_(unit_codec_of(index)) {}
+
+size_t VideoStretches::length_bytes(uint32_t packet) const {
+  const std::span<const uint8_t> header = index_.changes.at(kHeader, packet);
+  const AVCodecParameters& codec = *index_.parameters->codec;
+  return unit_length_bytes(
+      *codec_, header.empty() ? std::span(codec.extradata, static_cast<size_t>(codec.extradata_size)) : header);
 }
 
 bool VideoStretches::is_start(uint32_t packet) const {
-  if (!is_checked_) return true;
+  if (codec_ != UnitCodec::kH264) return true;
   const std::span<const uint8_t> data = index_.data_of(index_.packets[packet], file_);
-  return data.empty() || is_h264_start(data, length_bytes_);
+  return data.empty() || is_h264_start(data, length_bytes(packet));
+}
+
+std::vector<uint8_t> VideoStretches::own_sets(uint32_t packet) const {
+  if (!codec_) return {};
+  return parameter_sets(*codec_, index_.data_of(index_.packets[packet], file_), length_bytes(packet));
 }
 
 uint32_t VideoStretches::key_before(uint32_t packet) const {
@@ -47,45 +71,46 @@ VideoStretches::Stretch VideoStretches::stretch_of(std::span<const uint32_t> wan
     return stretch;
   }
   for (size_t i = given; i < wanted.size(); ++i) {
-    if (i > given && start_of(wanted[i]) > std::max(stretch.end, stretch.first)) break;
+    if (i > given) {
+      const uint32_t start = start_of(wanted[i]);
+      if (start > std::max(stretch.end, stretch.first) || is_changed(stretch.first, start)) break;
+    }
     stretch.end = std::max(stretch.end, index_.frames[wanted[i]].packet + 1);
   }
   return stretch;
 }
 
-std::optional<std::vector<uint8_t>> VideoStretches::sets_before(uint32_t packet) const {
-  const std::vector<uint8_t> nothing;
-  if (!is_checked_ || packet == 0) return nothing;
-  const auto data_of = [&](uint32_t number) { return index_.data_of(index_.packets[number], file_); };
-  const H264Lead own = h264_lead(data_of(packet), length_bytes_);
-  if (own.is_idr || !own.sets.empty()) return nothing;
-  if (data_of(0).empty()) return std::nullopt;
-  if (h264_lead(data_of(0), length_bytes_).sets.empty()) return nothing;
-  for (;;) {
-    packet = key_before(packet);
-    const std::span<const uint8_t> data = data_of(packet);
-    if (data.empty()) return std::nullopt;
-    H264Lead lead = h264_lead(data, length_bytes_);
-    if (packet == 0 || !lead.sets.empty()) return std::move(lead.sets);
-  }
+// Whether a decoder that began at `first` may not know what counts at `start`. Not every decoder takes another header
+// on the way, and FFmpeg's of MPEG-2 overlooks that the sampling of chroma changes.
+bool VideoStretches::is_changed(uint32_t first, uint32_t start) const {
+  if (header_begin(start) > first) return true;
+  if (codec_ != UnitCodec::kMpeg || start == first) return false;
+  const std::vector<uint8_t> sets = own_sets(start);
+  return !sets.empty() && sets != own_sets(first);
 }
 
-// Adds what sets_before() looks at: the file's first packet, and all of a file whose first packet has parameter sets.
-void VideoStretches::add_sets(uint32_t packet, std::vector<ByteRange>& ranges) const {
-  if (!is_checked_ || packet == 0 || file_.is_whole()) return;
-  const std::span<const uint8_t> data = index_.data_of(index_.packets[packet], file_);
-  const H264Lead own = h264_lead(data, length_bytes_);
-  if (data.empty() || own.is_idr || !own.sets.empty()) return;
-  const VideoPacket& first = index_.packets.front();
-  if (!first.is_copied) ranges.push_back({first.offset, first.bytes});
-  if (!h264_lead(index_.data_of(first, file_), length_bytes_).sets.empty()) ranges.push_back({0, file_.size()});
+// Whether sets that earlier packets brought count for a stretch that begins with this packet.
+bool VideoStretches::needs_sets(uint32_t packet) const {
+  return index_.has_sets && packet > header_begin(packet) && own_sets(packet).empty();
+}
+
+std::optional<std::vector<uint8_t>> VideoStretches::sets_before(uint32_t packet) const {
+  if (!needs_sets(packet)) return std::vector<uint8_t>();
+  for (const uint32_t begin = header_begin(packet);;) {
+    packet = std::max(key_before(packet), begin);
+    if (index_.data_of(index_.packets[packet], file_).empty()) return std::nullopt;
+    std::vector<uint8_t> sets = own_sets(packet);
+    if (packet == begin || !sets.empty()) return sets;
+  }
 }
 
 std::vector<ByteRange> VideoStretches::ranges_of(std::span<const uint32_t> wanted) const {
   std::vector<ByteRange> ranges;
   for (size_t given = 0; given < wanted.size();) {
     const Stretch stretch = stretch_of(wanted, given, 0);
-    add_sets(stretch.first, ranges);
+    // sets_before() looks at these packets.
+    const bool is_there = !index_.data_of(index_.packets[stretch.first], file_).empty();
+    if (is_there && needs_sets(stretch.first)) ranges.push_back({0, file_.size()});
     for (uint32_t i = stretch.first; i < stretch.end; ++i) {
       const VideoPacket& packet = index_.packets[i];
       if (!packet.is_copied) ranges.push_back({packet.offset, packet.bytes});

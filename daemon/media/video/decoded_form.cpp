@@ -16,7 +16,7 @@ DecodedForm::DecodedForm() : id_("decoded 2, frames of video, " + ffmpeg::kept_v
 std::optional<uint64_t> DecodedForm::prepared_bytes(std::span<const uint8_t> content,
                                                     media::Workspace& workspace) const {
   auto& work = workspace.of<VideoWork>();
-  const auto index = ffmpeg::index_video(content, work.limits);
+  const auto index = work.decoder.index(content);
   if (!index) return std::nullopt;
   uint64_t bytes = 0;
   const uint32_t first[] = {0};

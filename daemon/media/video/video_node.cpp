@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view kResample = "resample";
 // Decoded frames that wait for further outputs; where they are more, each output decodes its own.
 constexpr size_t kHeldBytesMax = size_t{256} << 20;
-constexpr int kVersion = 3;  // raised where a clip gets other frames or pixels
+constexpr int kVersion = 4;  // raised where a clip gets other frames or pixels
 
 // EXIF's orientation that turns a picture clockwise by so many degrees.
 int orientation_of(int turn) { return turn == 90 ? 6 : turn == 180 ? 3 : turn == 270 ? 8 : 1; }
@@ -74,7 +74,7 @@ void sort_once(std::vector<uint32_t>& frames) {
 
 }  // namespace
 
-Result<ffmpeg::VideoIndex> VideoNode::index_of(media::Field& field, const VideoWork& work) const {
+Result<ffmpeg::VideoIndex> VideoNode::index_of(media::Field& field, VideoWork& work) const {
   if (field.is_prepared) {
     const auto frames = ffmpeg::KeptFrames::open(field.bytes);
     auto index = frames ? ffmpeg::unpacked_video(frames->packed_index()) : std::nullopt;
@@ -84,7 +84,7 @@ Result<ffmpeg::VideoIndex> VideoNode::index_of(media::Field& field, const VideoW
   media::KeptIndex* const kept = field.index_of(index_id_);
   if (kept && !kept->bytes.empty())
     if (auto index = ffmpeg::unpacked_video(kept->bytes)) return std::move(*index);
-  Result<ffmpeg::VideoIndex> index = ffmpeg::index_video(field.content(), work.limits, &field.wanted);
+  Result<ffmpeg::VideoIndex> index = work.decoder.index(field.content(), &field.wanted);
   if (index && kept && (kept->is_kept || field.parts)) kept->set(ffmpeg::packed(*index));
   return index;
 }
@@ -182,7 +182,7 @@ Status VideoNode::give_kept(std::span<const uint8_t> form, VideoWork& work, cons
   return Done{};
 }
 
-// Some videos tell the shape of their samples in frames alone. All frames of a clip have the first one's.
+// All frames of a video have the first one's shape of samples, which the index has if that frame can be decoded.
 Status VideoNode::place(const media::Run& run, const ffmpeg::VideoFrame& frame, VideoWork& work) const {
   const ffmpeg::VideoIndex& index = *work.index;
   const ffmpeg::SampleAspect aspect = index.sample_aspect.is_told() ? index.sample_aspect : frame.sample_aspect();
@@ -213,7 +213,7 @@ Status VideoNode::render(const media::Run& run, VideoWork& work) const {
     for (size_t i = 0; i < frames.size(); ++i) {
       if (frames[i] != number) continue;
       uint8_t* const at = out + i / clip_frames_ * clip_bytes + i % clip_frames_ * step;
-      const Status rendered = render_frame(frame, work.index->picture, work, at);
+      const Status rendered = render_frame(frame, work, at);
       if (!rendered) return rendered;
       image::renew_noise(work.rendered().adjustments);
     }
@@ -237,12 +237,7 @@ Status VideoNode::take_copies(VideoWork& work) {
   return work.frame_memory.grow_to(ByteBuffer::room_for(pixels * bytes)) ? Status(Done{}) : media::no_room();
 }
 
-Status VideoNode::render_frame(ffmpeg::VideoFrame& frame, const Size& picture, VideoWork& work, uint8_t* out) const {
-  if (frame.picture() != picture)
-    return Error{Trouble::kContent, "the video changes its size from " + std::to_string(picture.width) + " x " +
-                                        std::to_string(picture.height) + " to " +
-                                        std::to_string(frame.picture().width) + " x " +
-                                        std::to_string(frame.picture().height) + " pixels"};
+Status VideoNode::render_frame(ffmpeg::VideoFrame& frame, VideoWork& work, uint8_t* out) const {
   if (work.index->turn == 0 && program().takes_planes(work.rendered())) {
     if (const auto planes = frame.planes()) {
       const PlanesColours colours = colours_of(planes->colours);

@@ -67,7 +67,7 @@ class VideoNode final : public image::ProgramNode {
 
   // The index of the field's video, which is kept or made by the first of the outputs that ask, and the output's clip.
   Status choose(const media::Run& run, VideoWork& work) const;
-  Result<ffmpeg::VideoIndex> index_of(media::Field& field, const VideoWork& work) const;
+  Result<ffmpeg::VideoIndex> index_of(media::Field& field, VideoWork& work) const;
   // kUnread: the clip's frames lie in parts of the video that have not been read.
   static Status check_read(media::Field& field, const VideoWork& work);
   // Gives the clip's frames to `sink`, each once and in order.
@@ -80,7 +80,7 @@ class VideoNode final : public image::ProgramNode {
   Status part_fields(const ffmpeg::VideoIndex& index, uint32_t number, ffmpeg::VideoFrame& frame) const;
   // Before a frame is worked on: for its copies.
   static Status take_copies(VideoWork& work);
-  Status render_frame(ffmpeg::VideoFrame& frame, const Size& picture, VideoWork& work, uint8_t* out) const;
+  Status render_frame(ffmpeg::VideoFrame& frame, VideoWork& work, uint8_t* out) const;
   Status render_rows(ffmpeg::VideoFrame& frame, VideoWork& work, uint8_t* out) const;
   void tell_clip(const media::Run& run, const VideoWork& work) const;
 

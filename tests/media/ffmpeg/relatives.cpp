@@ -10,13 +10,15 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "daemon/media/ffmpeg/video_index.h"
+#include "tests/media/ffmpeg/movie_writer.h"
 #include "tests/support/video_maker.h"
 
 namespace spdld::test {
 namespace {
 
-// What joined files are made of, and which other containers hold the same packets.
-enum class Spread : uint8_t { kNone, kJoined };
+// Of which codings joined files are made; changing ones also with a part of another size.
+enum class Spread : uint8_t { kNone, kJoined, kChanging };
 
 struct Coding {
   const char* ending;
@@ -29,15 +31,16 @@ struct Coding {
 constexpr Coding kVideos[] = {
     {"mp4", "libx264", "-preset ultrafast -g 6 -pix_fmt yuv420p",
      "-preset veryfast -bf 2 -x264-params open-gop=1:keyint=4:min-keyint=1:scenecut=0 -pix_fmt yuv420p",
-     Spread::kJoined},
-    {"mp4", "libx265", "-preset ultrafast -x265-params keyint=6:bframes=0:log-level=none -pix_fmt yuv420p",
+     Spread::kChanging},
+    {"mp4", "libx265",
+     "-preset ultrafast -x265-params keyint=6:bframes=0:repeat-headers=1:log-level=none -pix_fmt yuv420p",
      "-preset ultrafast -x265-params keyint=6:ctu=32:sao=1:amp=1:rect=1:log-level=none -pix_fmt yuv420p",
-     Spread::kJoined},
+     Spread::kChanging},
     {"mp4", "mpeg4", "-g 6 -bf 2", "-g 6 -flags +qpel -mpeg_quant 1", Spread::kJoined},
     {"avi", "mpeg4", "-g 6 -bf 2", "-g 6 -flags +qpel -mpeg_quant 1", Spread::kJoined},
     {"mkv", "libxvid", "-g 6", "-g 6 -mpeg_quant 1", Spread::kJoined},
     {"mpg", "mpeg2video", "-g 6 -bf 2", "-g 6 -dc 10 -alternate_scan 1 -intra_vlc 1", Spread::kJoined},
-    {"ts", "mpeg2video", "-g 6 -bf 2", "-g 6 -dc 10 -alternate_scan 1 -intra_vlc 1", Spread::kJoined},
+    {"ts", "mpeg2video", "-g 6 -bf 2", "-g 6 -dc 10 -alternate_scan 1 -intra_vlc 1", Spread::kChanging},
     {"mpg", "mpeg1video", "-g 6", "-g 6 -bf 2 -q:v 20"},
     {"avi", "h263p", "-g 6", "-g 6 -umv 1"},
     {"mov", "h263", "-g 6", "-g 6 -obmc 1"},
@@ -47,12 +50,12 @@ constexpr Coding kVideos[] = {
     {"avi", "msmpeg4", "-g 6", "-g 6 -q:v 20"},
     {"avi", "msmpeg4v2", "-g 6", "-g 6 -q:v 20"},
     {"webm", "libvpx", "-g 6 -deadline realtime -cpu-used 16 -b:v 300k",
-     "-g 6 -deadline realtime -cpu-used 16 -b:v 50k -auto-alt-ref 1 -lag-in-frames 5", Spread::kJoined},
+     "-g 6 -deadline realtime -cpu-used 16 -b:v 50k -auto-alt-ref 1 -lag-in-frames 5", Spread::kChanging},
     {"webm", "libvpx-vp9", "-g 6 -deadline realtime -cpu-used 8 -b:v 300k",
-     "-g 6 -deadline realtime -cpu-used 8 -b:v 50k", Spread::kJoined},
+     "-g 6 -deadline realtime -cpu-used 8 -b:v 50k", Spread::kChanging},
     {"mp4", "libaom-av1", "-g 6 -cpu-used 8 -usage realtime", "-g 6 -cpu-used 8 -usage realtime -crf 60 -b:v 0",
-     Spread::kJoined},
-    {"avi", "mjpeg", "-q:v 2 -pix_fmt yuvj420p", "-q:v 25 -huffman optimal -pix_fmt yuvj420p", Spread::kJoined},
+     Spread::kChanging},
+    {"avi", "mjpeg", "-q:v 2 -pix_fmt yuvj420p", "-q:v 25 -huffman optimal -pix_fmt yuvj420p", Spread::kChanging},
     {"avi", "ljpeg", "-strict -1", "-strict -1 -pred plane"},
     {"mkv", "jpeg2000", "-frames:v 2", "-frames:v 2 -q:v 20"},
     {"mov", "prores_ks", "-frames:v 3 -profile:v 3", "-frames:v 3 -profile:v 0 -quant_mat proxy", Spread::kJoined},
@@ -64,7 +67,7 @@ constexpr Coding kVideos[] = {
     {"avi", "ffvhuff", "", "-context 1", Spread::kJoined},
     {"avi", "utvideo", "", "-pred median"},
     {"avi", "magicyuv", "-pix_fmt yuv420p", "-pix_fmt yuv420p -pred median"},
-    {"mov", "png", "-frames:v 3", "-frames:v 3 -pred mixed", Spread::kJoined},
+    {"mov", "png", "-frames:v 3", "-frames:v 3 -pred mixed", Spread::kChanging},
     {"apng", "apng", "-frames:v 3", "-frames:v 3 -pred mixed"},
     {"gif", "gif", "-frames:v 4", "-frames:v 4 -gifflags 0"},
     {"mov", "qtrle", "-g 6", "-g 6 -pix_fmt rgb24"},
@@ -192,6 +195,7 @@ class Maker {
     encode(kSounds, false, "aevalsrc=0.4*sin(900*t*(1+t))+0.1*random(0)|0.3*sin(3000*t)+0.1*random(1):d=1:s=44100",
            "-c:a");
     join();
+    describe();
     copy();
     cut();
     std::vector<Relative> all;
@@ -203,17 +207,19 @@ class Maker {
  private:
   template <size_t Count>
   void encode(const Coding (&codings)[Count], bool is_video, const std::string& source, const std::string& option) {
-    for (const std::string variant : {"1", "2"}) {
+    for (const std::string variant : {"1", "2", "3"}) {
       std::vector<std::string> arguments = {"-f", "lavfi", "-i", variant == "1" ? source : other(source, is_video)};
       for (const Coding& coding : codings) {
         if (!encoders_.contains(coding.encoder)) continue;
+        if (variant == "3" && coding.spread != Spread::kChanging) continue;
         arguments.push_back(option);
         arguments.push_back(coding.encoder);
-        add(arguments, variant == "1" ? coding.settings : coding.other_settings);
+        add(arguments, variant == "2" ? coding.other_settings : coding.settings);
+        if (variant == "3") add(arguments, "-s 128x96");
         arguments.push_back(put(coding, variant, is_video));
-        if (variant == "1" && coding.spread == Spread::kJoined) joined_.emplace_back(coding, is_video);
+        if (variant == "1" && coding.spread != Spread::kNone) joined_.emplace_back(coding, is_video);
       }
-      run_ffmpeg(arguments);
+      if (arguments.size() > 4) run_ffmpeg(arguments);
     }
   }
 
@@ -233,7 +239,8 @@ class Maker {
   void join() {
     std::vector<std::string> inputs, outputs;
     for (const auto& [coding, is_video] : joined_)
-      for (const std::string order : {"12", "21"}) {
+      for (const std::string order : {"12", "21", "13", "31"}) {
+        if (order.find('3') != std::string::npos && coding.spread != Spread::kChanging) continue;
         const std::string list = (folder_ / (name_of(coding, order) + ".txt")).string();
         std::ofstream lines(list);
         for (const char variant : order) lines << "file '" << name_of(coding, std::string(1, variant)) << "'\n";
@@ -258,6 +265,32 @@ class Maker {
     }
     inputs.insert(inputs.end(), outputs.begin(), outputs.end());
     run_ffmpeg(inputs);
+  }
+
+  // Parts with descriptions of their own.
+  void describe() {
+    for (const std::string encoder : {"libx264", "libx265", "mpeg4"}) {
+      if (!families_.contains(encoder)) continue;
+      for (const std::string order : {"12", "131"}) {
+        MovieWriter writer;
+        for (const char variant : order) {
+          const auto path = folder_ / (encoder + "." + variant + ".mp4");
+          if (std::filesystem::exists(path)) add_part(bytes_of(path), writer);
+        }
+        const std::vector<uint8_t> bytes = writer.file();
+        std::ofstream file(put(encoder, encoder + ".described-" + order + ".mp4", true), std::ios::binary);
+        file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+      }
+    }
+  }
+
+  static void add_part(const std::vector<uint8_t>& file, MovieWriter& writer) {
+    const auto index = ffmpeg::index_packets(file);
+    if (!index) throw std::runtime_error(index.error().message);
+    std::vector<MovieWriter::Packet> packets;
+    for (const ffmpeg::VideoPacket& packet : index->packets)
+      packets.push_back({index->data_of(packet, file), packet.is_key});
+    writer.add(MovieWriter::description_in(file), packets);
   }
 
   // Streams that begin in the middle of what their packets refer to.
