@@ -125,6 +125,8 @@ Status Input::lack(std::vector<ByteRange> parts) {
   return failure("the file's header can't be read", 0);
 }
 
+Status Input::need(const ByteRange& part) { return bytes_.has(part) ? Status(Done{}) : lack({part}); }
+
 // libavformat looks into the packets of other codecs, for their times, or since a container holds them in pieces.
 Status Input::begin_packets(AVCodecID codec) {
   constexpr std::array kUnseen = {AV_CODEC_ID_H264,   AV_CODEC_ID_HEVC, AV_CODEC_ID_MJPEG,

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "daemon/base/byte_buffer.h"
@@ -70,6 +71,7 @@ class Input {
   // part of the file is needed that is not there, and further calls fail.
   Status open();
   AVFormatContext& context() { return *context_; }
+  std::string_view format() const { return context_->iformat->name; }
   // The stream of this kind, or null: there is none. Of several ones it is that of most pixels or channels, and the
   // first of equal ones, as the ffmpeg program chooses. All others are left out from now on.
   AVStream* choose(AVMediaType kind);
@@ -86,6 +88,8 @@ class Input {
   // To be called before read(). Where only parts of the file are there, read() gives packets without their content, if
   // their places and times can be told in this way. kUnread: they can't, and the whole file is needed.
   Status begin_packets(AVCodecID codec);
+  // kUnread: this part of the file is not there.
+  Status need(const ByteRange& part);
   // Where the packet's data lies. Where it does not lie in one piece, a copy is added to `copied`.
   PacketPlace place_of(const AVPacket& packet, std::vector<uint8_t>& copied) const;
   // The next packet of the chosen stream. False: the file has no more. Error: kContent, its data is damaged.

@@ -56,7 +56,9 @@ extern "C" {
   F(avcodec, avcodec_align_dimensions2) \
   F(avcodec, avcodec_alloc_context3) \
   F(avcodec, avcodec_default_get_buffer2) \
+  F(avcodec, avcodec_descriptor_get) \
   F(avcodec, avcodec_find_decoder) \
+  F(avcodec, avcodec_find_decoder_by_name) \
   F(avcodec, avcodec_flush_buffers) \
   F(avcodec, avcodec_free_context) \
   F(avcodec, avcodec_get_name) \

@@ -1,7 +1,12 @@
 #include "daemon/media/ffmpeg/packet_samples.h"
 
+#include <algorithm>
 #include <array>
 #include <span>
+#include <string>
+#include <string_view>
+
+#include "daemon/media/ffmpeg/mpeg_audio.h"
 
 namespace spdld::ffmpeg {
 namespace {
@@ -46,7 +51,88 @@ std::optional<uint32_t> samples_of_flac(std::span<const uint8_t> packet) {
   return code == 6 ? packet[at] + 1u : (uint32_t{packet[at]} << 8 | packet[at + 1]) + 1u;
 }
 
+// The samples that the demuxer writes before a packet of Monkey's Audio, as its decoder reads them.
+std::optional<uint32_t> samples_of_ape(std::span<const uint8_t> packet) {
+  if (packet.size() < 4) return std::nullopt;
+  return uint32_t{packet[3]} << 24 | uint32_t{packet[2]} << 16 | uint32_t{packet[1]} << 8 | packet[0];
+}
+
+// The samples behind the last whole block, for a file that was cut: as libavcodec's decoders count them.
+uint32_t samples_of_part(const AVCodecParameters& codec, uint32_t bytes) {
+  const auto channels = static_cast<uint32_t>(codec.ch_layout.nb_channels);
+  const bool is_ima = codec.codec_id == AV_CODEC_ID_ADPCM_IMA_WAV && codec.bits_per_coded_sample == 4;
+  const uint32_t head = (is_ima ? 4 : 7) * channels;
+  if (bytes <= head) return 0;
+  if (is_ima) return 1 + (bytes - head) / (4 * channels) * 8;
+  return codec.codec_id == AV_CODEC_ID_ADPCM_MS ? (bytes - 6 * channels) * 2 / channels : 0;
+}
+
+// Of a codec whose packets are blocks of one length. None: it is another codec.
+std::optional<uint32_t> samples_of_blocks(AVCodecParameters& codec, uint32_t bytes) {
+  const bool is_known = codec.codec_id == AV_CODEC_ID_ADPCM_IMA_WAV || codec.codec_id == AV_CODEC_ID_ADPCM_MS;
+  const auto block = static_cast<uint32_t>(std::max(codec.block_align, 0));
+  if (!is_known || block == 0 || codec.ch_layout.nb_channels < 1) return std::nullopt;
+  const uint32_t part = bytes % block;
+  const int whole = bytes == part ? 0 : lib::av_get_audio_frame_duration2(&codec, static_cast<int>(bytes - part));
+  const uint32_t samples = static_cast<uint32_t>(std::max(whole, 0)) + samples_of_part(codec, part);
+  return samples > 0 ? std::optional(samples) : std::nullopt;
+}
+
+class BitReader {
+ public:
+  explicit BitReader(std::span<const uint8_t> bytes) : bytes_(bytes) {}
+
+  // Zeros stand behind the end.
+  uint32_t next(int bits) {
+    uint32_t value = 0;
+    for (; bits > 0; --bits, ++at_) {
+      const size_t byte = at_ / 8;
+      value = value << 1 | (byte < bytes_.size() ? bytes_[byte] >> (7 - at_ % 8) & 1u : 0u);
+    }
+    return value;
+  }
+
+ private:
+  std::span<const uint8_t> bytes_;
+  size_t at_ = 0;
+};
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// "libfaac 1.24"
+bool names_faac(std::string_view text) {
+  constexpr std::string_view kName = "libfaac ";
+  if (!text.starts_with(kName)) return false;
+  text.remove_prefix(kName.size());
+  const size_t dot = text.find_first_not_of("0123456789");
+  return dot != text.npos && dot > 0 && text[dot] == '.' && dot + 1 < text.size() && is_digit(text[dot + 1]);
+}
+
 }  // namespace
+
+bool is_pcm(AVCodecID codec) { return std::string_view(lib::avcodec_get_name(codec)).starts_with("pcm_"); }
+
+bool is_mpeg_audio(AVCodecID codec) {
+  return codec == AV_CODEC_ID_MP1 || codec == AV_CODEC_ID_MP2 || codec == AV_CODEC_ID_MP3;
+}
+
+// ISO/IEC 14496-3, 4.4.2.7: the first element fills, and what it is filled with is a text behind 13 bits.
+uint32_t faac_delay(std::span<const uint8_t> packet) {
+  constexpr uint32_t kFill = 6, kEscape = 15, kPlainFill = 0, kDelay = 1024;
+  constexpr size_t kAdtsBytes = 7, kCrcBytes = 2;
+  if (packet.size() > kAdtsBytes && packet[0] == 0xFF && (packet[1] & 0xF6) == 0xF0)
+    packet = packet.subspan(kAdtsBytes + ((packet[1] & 1) == 0 ? kCrcBytes : 0));
+  BitReader bits(packet);
+  if (bits.next(3) != kFill) return 0;
+  uint32_t bytes = bits.next(4);
+  if (bytes == kEscape) bytes += bits.next(8) - 1;
+  if (bits.next(4) != kPlainFill) return 0;
+  std::string text;
+  bits.next(13);
+  for (uint32_t left = 8 * bytes; left >= 17 + 8 + 8 * text.size() && text.size() < 255;)
+    text.push_back(static_cast<char>(bits.next(8)));
+  return names_faac(text) ? kDelay : 0;
+}
 
 PacketSamples::PacketSamples(const AVStream& stream) : stream_(stream) {
   const AVCodecParameters& codec = *stream.codecpar;
@@ -75,7 +161,17 @@ std::optional<uint32_t> PacketSamples::of_time(const AVPacket& packet) const {
   return static_cast<uint32_t>(samples);
 }
 
-std::optional<uint32_t> PacketSamples::of(const AVPacket& packet) {
+std::optional<PacketSound> PacketSamples::of(const AVPacket& packet) {
+  if (is_mpeg_audio(stream_.codecpar->codec_id)) {
+    const MpegPacket found = look_at_mpeg_packet({packet.data, static_cast<size_t>(packet.size)});
+    return PacketSound{found.samples, found.rate_hz, found.channels, found.is_whole};
+  }
+  const std::optional<uint32_t> samples = samples_of(packet);
+  if (!samples || *samples > kSamplesMax) return std::nullopt;
+  return PacketSound{.samples = *samples, .is_whole = (packet.flags & AV_PKT_FLAG_CORRUPT) == 0};
+}
+
+std::optional<uint32_t> PacketSamples::samples_of(const AVPacket& packet) {
   const std::span<const uint8_t> bytes(packet.data, static_cast<size_t>(packet.size));
   switch (stream_.codecpar->codec_id) {
     case AV_CODEC_ID_OPUS:
@@ -84,9 +180,14 @@ std::optional<uint32_t> PacketSamples::of(const AVPacket& packet) {
       return of_vorbis(packet);
     case AV_CODEC_ID_FLAC:
       return samples_of_flac(bytes);
+    case AV_CODEC_ID_APE:
+      return samples_of_ape(bytes);
+    case AV_CODEC_ID_TTA:  // the last packet has fewer samples than the others
+      return of_time(packet);
     default:
       break;
   }
+  if (const auto samples = samples_of_blocks(*stream_.codecpar, static_cast<uint32_t>(bytes.size()))) return samples;
   const int samples = lib::av_get_audio_frame_duration2(stream_.codecpar, packet.size);
   if (samples > 0 && static_cast<uint32_t>(samples) <= kSamplesMax) return static_cast<uint32_t>(samples);
   return of_time(packet);
