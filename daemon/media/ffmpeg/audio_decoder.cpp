@@ -202,6 +202,7 @@ class AudioDecoder::Run {
   }
 
   Error refusal(int fault) const {
+    if (is_missing_feature(fault)) return lacks_feature(link_.parameters->codec->codec_id, "sound");
     if (fault == AVERROR(ENOMEM)) return fault_of("decoding a sound", fault);
     return damaged();
   }
@@ -253,7 +254,7 @@ Status AudioDecoder::decode_to(SampleTarget target, const AudioIndex& index, con
   return Done{};
 }
 
-// Some at a time, so that memory is bounded. What is decoded twice at their borders does not count.
+// Some at a time, so that memory is bounded. Little is decoded twice, at their borders.
 Status AudioDecoder::decode_resampled(SampleTarget target, int rate_hz, const AudioLink& link, const ByteParts& file,
                                       uint64_t first, uint64_t count) {
   constexpr uint64_t kAtOnce = 1 << 18;  // samples of the faster rate

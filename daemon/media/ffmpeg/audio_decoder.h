@@ -1,6 +1,6 @@
 // Decodes a range of a sound's samples, and as little beside it as is possible: it starts so many packets before the
 // range as the codec needs to give what it gives when all is decoded. Where the channels change on the way, the sound
-// keeps those that it began with: one channel gets the mean of several, and several get a copy of one. One object a
+// keeps its first number of them: one channel gets the mean of several, and several get a copy of one. One object a
 // decode thread; a decoder is kept from file to file where nothing of a file stays in it (decoder_pool.h).
 #pragma once
 

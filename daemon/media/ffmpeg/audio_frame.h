@@ -35,7 +35,7 @@ struct OwnFrame {
   }
 };
 
-// Where samples go: those of channel c to to[c * stride] on, or the mean of all channels.
+// Where samples go: channel c to to[c * stride] on, or the mean of all channels to to[0] on.
 struct SampleTarget {
   float* to;
   size_t stride;
@@ -66,7 +66,7 @@ bool write_mean(const auto& frame, size_t at, size_t count, float* to) {
 // The mean of so many copies of the samples, as it is made of channels that are copies.
 void take_mean_of_copies(int copies, std::span<float> samples);
 
-// Whether a frame of so many channels becomes those of the target: as they are, their mean, or copies of one.
+// Whether so many channels of a frame fit the target: as they are, as their mean, or as copies of one.
 inline bool can_become(int channels, const SampleTarget& target) {
   return channels == target.channels || channels == 1 || target.channels == 1;
 }

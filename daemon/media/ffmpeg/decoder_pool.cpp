@@ -47,6 +47,11 @@ std::string name_of_codec(AVCodecID codec) {
   return known->long_name != nullptr ? known->long_name : known->name;
 }
 
+Error lacks_feature(AVCodecID codec, const std::string& what) {
+  return {Trouble::kContent, "the " + what + " is coded as " + name_of_codec(codec) +
+                                 " with a feature that FFmpeg's decoder lacks: code it in another way"};
+}
+
 const AVCodec* decoder_of(AVCodecID codec) {
   const bool is_mpeg = codec == AV_CODEC_ID_MP1 || codec == AV_CODEC_ID_MP2;
   const AVCodec* const by_floats =
@@ -119,6 +124,7 @@ Result<OpenedDecoder*> DecoderPool::decoder_for(const DecoderParameters& paramet
   context.thread_count = 1;  // samples are decoded beside one another instead
   prepare(context);
   if (fault >= 0) fault = lib::avcodec_open2(&context, parameters.decoder, nullptr);
+  if (is_missing_feature(fault)) return lacks_feature(wanted.codec_id, what);
   if (fault < 0) return fault_of("the " + what + "'s decoder does not take its header", fault);
   if (opened_.size() == kOpenedMax) opened_.pop_back();
   opened_.insert(opened_.begin(), std::move(opened));

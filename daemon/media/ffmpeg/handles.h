@@ -31,6 +31,8 @@ using PacketHandle = std::unique_ptr<AVPacket, Free>;
 
 // "Invalid data found when processing input"
 std::string text_of(int fault);
+// Whether the fault says that FFmpeg lacks something, and not that the content is damaged.
+bool is_missing_feature(int fault);
 // kContent: "it is no file of video or sound that can be read (Invalid data found ...)". So is "Cannot allocate
 // memory", since it comes from sizes that a damaged file claims.
 Error fault_of(const std::string& what, int fault);

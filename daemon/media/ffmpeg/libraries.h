@@ -73,6 +73,7 @@ extern "C" {
   F(avcodec, avcodec_version) \
   F(avformat, av_find_input_format) \
   F(avformat, av_guess_frame_rate) \
+  F(avformat, av_probe_input_format3) \
   F(avformat, av_read_frame) \
   F(avformat, av_stream_get_side_data) \
   F(avformat, avformat_alloc_context) \

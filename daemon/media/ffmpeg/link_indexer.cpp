@@ -16,6 +16,7 @@ extern "C" {
 #include "daemon/media/ffmpeg/audio_index.h"
 #include "daemon/media/ffmpeg/decoder_pool.h"
 #include "daemon/media/ffmpeg/flac_frames.h"
+#include "daemon/media/ffmpeg/foreign_packets.h"
 #include "daemon/media/ffmpeg/mpeg_audio.h"
 #include "daemon/media/ffmpeg/packet_samples.h"
 #include "daemon/media/ffmpeg/wave_format.h"
@@ -45,38 +46,16 @@ void correct(AVCodecParameters& codec, int rate_hz, int channels) {
   codec.ch_layout.nb_channels = channels;
 }
 
-// Packets of MPEG audio that hold no frame, until it is known what they are. Tags of files that were joined are no
-// part of the sound, nor is what follows the last frame or comes before the first one; else a frame is damaged.
-class ForeignPackets {
- public:
-  // Whether the packet lies in a tag that has begun before it.
-  bool is_in_tag(const AudioPacket& packet) const { return !packet.is_copied && packet.offset < tag_end_; }
-  void add(const AudioPacket& packet, std::span<const uint8_t> data) {
-    bytes_ += packet.bytes;
-    if (is_in_tag(packet)) return;
-    if (!packet.is_copied) tag_end_ = packet.offset + id3v2_bytes(data);
-    if (!is_known_tag(data)) unknown_.push_back(packet);
-  }
-  // A frame follows. Returns the packets that are damaged frames; `may_be_damaged`: they lie between frames of one
-  // file.
-  std::vector<AudioPacket> take(bool may_be_damaged) {
-    std::vector<AudioPacket> taken = std::exchange(unknown_, {});
-    if (!may_be_damaged) taken.clear();
-    for (const AudioPacket& packet : taken) bytes_ -= packet.bytes;
-    return taken;
-  }
-  uint64_t bytes() const { return bytes_; }
-
- private:
-  std::vector<AudioPacket> unknown_;
-  uint64_t tag_end_ = 0, bytes_ = 0;
-};
-
 // RFC 7845, 5.1: samples that a decoder of Opus leaves out by itself, where the container says no other number.
 uint32_t opus_delay(const AVCodecParameters& codec) {
   constexpr int kHeadBytes = 19, kDelayAt = 10;
   const bool has_head = codec.codec_id == AV_CODEC_ID_OPUS && codec.extradata_size >= kHeadBytes;
   return has_head ? AV_RL16(codec.extradata + kDelayAt) : 0;
+}
+
+bool has_side_data(const AVPacket& packet, AVPacketSideDataType type) {
+  size_t bytes = 0;
+  return lib::av_packet_get_side_data(&packet, type, &bytes) != nullptr;
 }
 
 class LinkIndexer {
@@ -201,7 +180,8 @@ class LinkIndexer {
   // A file whose end is missing has the samples that are there, as players play them.
   Status read_packets() {
     PacketSamples samples(*stream_);
-    skip_ = opus_delay(*stream_->codecpar);
+    const uint32_t wma_frame = wma_frame_samples(*stream_->codecpar);
+    skip_ = opus_delay(*stream_->codecpar) + 2 * wma_frame;
     const PacketHandle packet(allocated(lib::av_packet_alloc()));
     uint64_t untold_bytes = 0;
     for (;;) {
@@ -224,6 +204,7 @@ class LinkIndexer {
       if (const Status taken = take(*packet, *sound); !taken) return taken;
       if (add_rest_of_wav()) return Done{};
     }
+    if (wma_frame > 0 && !link().packets.empty()) lengthen_last(wma_frame);
     found_.may_be_cut = found_.may_be_cut || !tells_ends();
     found_.foreign_bytes = untold_bytes;
     return Done{};
@@ -255,12 +236,13 @@ class LinkIndexer {
   }
 
   Status take(const AVPacket& packet, const PacketSound& sound) {
+    if (has_side_data(packet, AV_PKT_DATA_ENCRYPTION_INFO)) return Error{Trouble::kContent, "the sound is encrypted"};
     AudioPacket kept;
     kept.bytes = static_cast<uint32_t>(packet.size);
     kept.decoded = sound.samples;
     const PacketPlace place = input_.place_of(packet, link().copied);
     kept.offset = place.offset, kept.is_copied = place.is_copied;
-    if (is_mpeg_audio(stream_->codecpar->codec_id)) {
+    if (shows_frames(stream_->codecpar->codec_id)) {
       const std::span<const uint8_t> data(packet.data, kept.bytes);
       if (sound.samples == 0 || foreign_.is_in_tag(kept)) {
         foreign_.add(kept, data);
@@ -275,13 +257,14 @@ class LinkIndexer {
     return Done{};
   }
 
-  // Of MPEG audio, whose frames tell of themselves.
+  // A frame follows packets that are none. The headers of MPEG audio tell the rate, too.
   Status begin_frame(AudioPacket& packet, std::span<const uint8_t> data, const PacketSound& sound) {
     const bool is_first = link().packets.empty();
     for (AudioPacket& damaged : foreign_.take(!is_first && !begins_mpeg_file(data))) {
       damaged.decoded = damaged.count = link().packets.back().decoded;
       append(damaged);
     }
+    if (sound.rate_hz == 0) return Done{};
     AVCodecParameters& codec = *stream_->codecpar;
     if (is_first ? is_as_told(sound) : link().rate_hz == sound.rate_hz) return Done{};
     correct(codec, sound.rate_hz, sound.channels);
@@ -297,6 +280,12 @@ class LinkIndexer {
   bool is_as_told(const PacketSound& sound) const {
     const AudioLink& last = found_.links.back();
     return last.rate_hz == sound.rate_hz && last.channels == sound.channels;
+  }
+
+  void lengthen_last(uint32_t samples) {
+    AudioPacket& last = link().packets.back();
+    last.decoded += samples, last.count += samples;
+    link().samples += samples;
   }
 
   void append(AudioPacket packet) {

@@ -12,6 +12,8 @@ namespace spdld::ffmpeg {
 
 bool is_pcm(AVCodecID codec);
 bool is_mpeg_audio(AVCodecID codec);
+// Whether a packet shows by its first bytes that it is a frame: PacketSamples then tells no samples of others.
+bool shows_frames(AVCodecID codec);
 
 struct PacketSound {
   uint32_t samples = 0;
@@ -26,12 +28,13 @@ class PacketSamples {
   PacketSamples(const PacketSamples&) = delete;
   PacketSamples& operator=(const PacketSamples&) = delete;
 
-  // Called for each packet in its order. None: nothing says it. Of MPEG audio, no samples: the packet is no sound.
+  // Called for each packet in its order. None: nothing says it.
   std::optional<PacketSound> of(const AVPacket& packet);
 
  private:
   std::optional<uint32_t> samples_of(const AVPacket& packet);
   std::optional<uint32_t> of_vorbis(const AVPacket& packet);
+  std::optional<uint32_t> of_wma(std::span<const uint8_t> packet);
   std::optional<uint32_t> of_time(const AVPacket& packet) const;
 
   const AVStream& stream_;
@@ -42,5 +45,9 @@ class PacketSamples {
 // Samples that a decoder of AAC leaves out by itself, where the container says no other number: the delay of the
 // encoder FAAC, which writes its name into the first packet.
 uint32_t faac_delay(std::span<const uint8_t> packet);
+
+// The samples of a frame of Windows Media Audio 1 or 2; 0: it is another codec. The decoder gives a frame behind the
+// last packet, and leaves two out at the start.
+uint32_t wma_frame_samples(const AVCodecParameters& codec);
 
 }  // namespace spdld::ffmpeg

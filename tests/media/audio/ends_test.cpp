@@ -305,6 +305,52 @@ TEST_CASE("the coded data tells the rate and the channels, not the container", "
   CHECK(Decoded(fast).index().rate_hz == 96'000);
 }
 
+// Containers tell the times of their packets in milliseconds, or not at all.
+TEST_CASE("packets tell how many samples they hold, where a container does not", "[audio]") {
+  struct Kind {
+    std::string ending, arguments;
+    int rate_hz = 44'100, channels = 2;
+  };
+  for (const Kind& kind : {Kind{"wma", "-c:a wmav2"},
+                           {"wma", "-c:a wmav1", 16'000, 1},
+                           {"wma", "-c:a wmav2", 32'000},
+                           {"mkv", "-c:a dca -strict -2", 48'000},
+                           {"eac3", "-b:a 96k"},
+                           {"tta", ""},
+                           {"ogg", "-c:a libspeex", 16'000, 1},
+                           {"wav", "-c:a libgsm_ms", 8000, 1}}) {
+    INFO(kind.ending << " " << kind.arguments);
+    check_as_by_ffmpeg(coded(kind.ending, kind.arguments, kind.channels, 2, kind.rate_hz), kind.ending);
+  }
+}
+
+TEST_CASE("a stream that begins within a frame has the frames behind it", "[audio]") {
+  for (const std::string ending : {"ac3", "eac3", "mp3", "aac"}) {
+    INFO(ending);
+    const std::string file = coded(ending, ending == "aac" ? "-aac_pns 0" : "");
+    check_as_by_ffmpeg(file.substr(file.size() / 3), ending);
+  }
+}
+
+std::string reason_of(const std::string& file) {
+  const auto index = ffmpeg::index_audio(bytes_of(file));
+  if (index) return "it is read";
+  CHECK(index.error().trouble == Trouble::kContent);
+  return index.error().message;
+}
+
+TEST_CASE("a sound that is not read is refused by its format's name", "[audio]") {
+  const std::string zeros(2000, '\0');
+  CHECK_THAT(reason_of("MP+\x07" + zeros), Catch::Contains("format is Musepack"));
+  CHECK_THAT(reason_of(std::string("DSD \x1c\0\0\0\0\0\0\0", 12) + zeros),
+             Catch::Contains("format is DSD Stream File"));
+  CHECK_THAT(reason_of(coded("nut", "-c:a comfortnoise", 1, 2, 8000)),
+             Catch::Contains("coded as RFC 3389 Comfort Noise"));
+  const std::string key = "76a6c65c5ea762046bd749a2e632ccbb", id = "a7e61c373e219033c21091fa607bf3b8";
+  CHECK(reason_of(coded("mp4", "-c:a aac -encryption_scheme cenc-aes-ctr -encryption_key " + key + " -encryption_kid " +
+                                   id)) == "the sound is encrypted");
+}
+
 // Its decoder for whole numbers rounds with what rounding left over, from the first sample on.
 TEST_CASE("MP2 is decoded as by the ffmpeg program's decoder with floats", "[audio]") {
   for (const std::string ending : {"mp2", "mkv"}) {
