@@ -53,10 +53,13 @@ class AudioDecoder::Run {
     if (!decoder.only_libavcodec_) flac_ = flac_stream_of(link);
   }
 
+  // No packet before this one is decoded, though samples may depend on it.
+  void start_from(size_t packet) { start_min_ = packet; }
+
   Status run(uint64_t first, uint64_t count, const SampleTarget& target) {
     first_ = next_ = first, end_ = first + count, to_ = &target;
     target_ = link_.packet_of(first);
-    const size_t start = link_.start_of(target_);
+    const size_t start = std::max(link_.start_of(target_), start_min_);
     if (start > 0 && link_.needs_first_packet())
       if (const Status sent = send(0); !sent) return sent;
     for (size_t i = start; i < link_.packets.size() && next_ < end_; ++i)
@@ -217,9 +220,10 @@ class AudioDecoder::Run {
   std::optional<flac::Stream> flac_;  // none: libavcodec decodes the packets
   uint64_t first_ = 0, end_ = 0;      // the range of samples
   uint64_t next_ = 0;                 // the first sample that is not yet written
-  size_t target_ = 0;                 // the packet that gives the first one
-  int64_t current_ = -1;              // the packet of the last frame
-  uint64_t within_ = 0;               // samples that the decoder gave of it
+  size_t start_min_ = 0;
+  size_t target_ = 0;     // the packet that gives the first one
+  int64_t current_ = -1;  // the packet of the last frame
+  uint64_t within_ = 0;   // samples that the decoder gave of it
   const SampleTarget* to_ = nullptr;
   uint64_t decoded_ = 0;
 };
@@ -234,10 +238,16 @@ Status AudioDecoder::decode_mean(const AudioIndex& index, const ByteParts& file,
   return decode_to({to, count, index.channels, true}, index, file, first, count);
 }
 
-Status AudioDecoder::decode_link(const AudioLink& link, const ByteParts& file, uint64_t first, uint64_t count,
-                                 float* to, size_t stride) {
-  if (count == 0) return Done{};
-  return Run(*this, link, file).run(first, count, {to, stride, link.channels, false});
+Status AudioDecoder::try_packet(const AudioLink& link, const ByteParts& file, size_t packet) {
+  constexpr size_t kBefore = 12;
+  constexpr uint64_t kFloatsMax = 1 << 22;  // more are not looked at
+  const AudioPacket& tried = link.packets[packet];
+  const auto channels = static_cast<uint64_t>(link.channels);
+  if (tried.count == 0 || tried.count * channels > kFloatsMax) return Done{};
+  std::vector<float> to(tried.count * channels);
+  Run run(*this, link, file);
+  run.start_from(packet - std::min(packet, kBefore));
+  return run.run(tried.first, tried.count, {to.data(), tried.count, link.channels, false});
 }
 
 Status AudioDecoder::decode_to(SampleTarget target, const AudioIndex& index, const ByteParts& file, uint64_t first,

@@ -36,9 +36,8 @@ class AudioDecoder {
   // most index.samples, and count at most stride.
   Status decode(const AudioIndex& index, const ByteParts& file, uint64_t first, uint64_t count, float* to,
                 size_t stride);
-  // The same for the samples of one link, at its own rate.
-  Status decode_link(const AudioLink& link, const ByteParts& file, uint64_t first, uint64_t count, float* to,
-                     size_t stride);
+  // Whether a packet gives its samples to a decoder that starts a little before it. kContent: it does not.
+  Status try_packet(const AudioLink& link, const ByteParts& file, size_t packet);
   // The same for the mean of all channels, as add_channel() and finish_mean() make it.
   Status decode_mean(const AudioIndex& index, const ByteParts& file, uint64_t first, uint64_t count, float* to);
 

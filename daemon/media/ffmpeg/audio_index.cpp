@@ -19,19 +19,18 @@ Status leave_out_cut_packet(FoundLinks& found, const ByteParts& file, const medi
   constexpr size_t kCutMax = 2;
   AudioLink& link = found.links.back();
   AudioDecoder decoder(limits);
-  uint64_t samples = link.samples, bytes = 0;
+  uint64_t samples = 0, bytes = 0;
   for (size_t cut = 0; cut <= kCutMax && cut < link.packets.size(); ++cut) {
-    const AudioPacket& last = link.packets[link.packets.size() - 1 - cut];
-    std::vector<float> to(last.count * static_cast<size_t>(link.channels));
-    const Status decoded = decoder.decode_link(link, file, last.first, last.count, to.data(), last.count);
+    const size_t number = link.packets.size() - 1 - cut;
+    const Status decoded = decoder.try_packet(link, file, number);
     if (!decoded && decoded.error().message == media::kTooMuchCpuTime) return decoded;
     if (decoded) {
-      link.packets.resize(link.packets.size() - cut);
-      link.samples = samples;
+      link.packets.resize(number + 1);
+      link.samples -= samples;
       found.foreign_bytes += bytes;
       return Done{};
     }
-    samples -= last.count, bytes += last.bytes;
+    samples += link.packets[number].count, bytes += link.packets[number].bytes;
   }
   return Done{};
 }

@@ -18,7 +18,8 @@ namespace spdld::ffmpeg {
 
 inline constexpr int kAudioChannelsMax = 64;
 inline constexpr int kAudioRateMin_hz = 1000, kAudioRateMax_hz = 768'000;
-inline constexpr uint64_t kAudioPacketsMax = 8'000'000;  // 22 hours of packets of 10 ms
+inline constexpr uint64_t kAudioPacketsMax = 8'000'000;          // 22 hours of packets of 10 ms
+inline constexpr uint64_t kAudioSamplesMax = uint64_t{1} << 43;  // of a link, so that a product with a rate has room
 inline constexpr size_t kAudioLinksMax = 1000;
 
 struct AudioIndex {

@@ -278,8 +278,8 @@ bool take_link(KeptReader& from, AudioLink& link) {
   link.padding = from.number();
   const std::string_view copied = from.text();
   link.copied.assign(copied.begin(), copied.end());
-  return take_packets(from, link) && link.rate_hz >= kAudioRateMin_hz && link.rate_hz <= kAudioRateMax_hz &&
-         link.channels >= 1 && link.channels <= kAudioChannelsMax;
+  return take_packets(from, link) && link.samples <= kAudioSamplesMax && link.rate_hz >= kAudioRateMin_hz &&
+         link.rate_hz <= kAudioRateMax_hz && link.channels >= 1 && link.channels <= kAudioChannelsMax;
 }
 
 }  // namespace

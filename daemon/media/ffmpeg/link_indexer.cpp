@@ -19,6 +19,7 @@ extern "C" {
 #include "daemon/media/ffmpeg/foreign_packets.h"
 #include "daemon/media/ffmpeg/mpeg_audio.h"
 #include "daemon/media/ffmpeg/packet_samples.h"
+#include "daemon/media/ffmpeg/stream_parameters.h"
 #include "daemon/media/ffmpeg/wave_format.h"
 #include "daemon/media/flac/frame_decoder.h"
 
@@ -29,33 +30,10 @@ namespace {
 // sound, what a prediction began with is rounded away.
 constexpr uint64_t kOpusPreroll = 48'000, kOpusSpeechPreroll = 240'000;
 
-// The decoders of AAC tell the rate and the channels only as they go, where SBR or PS is not announced. The headers of
-// frames of AC-3 and the like tell what a container may have wrong.
-bool tells_parameters(const AVCodecParameters& stream) {
-  constexpr std::array kToldByFrames = {AV_CODEC_ID_NONE, AV_CODEC_ID_AAC,    AV_CODEC_ID_AC3, AV_CODEC_ID_EAC3,
-                                        AV_CODEC_ID_DTS,  AV_CODEC_ID_TRUEHD, AV_CODEC_ID_MLP};
-  return stream.sample_rate > 0 && stream.ch_layout.nb_channels > 0 &&
-         std::find(kToldByFrames.begin(), kToldByFrames.end(), stream.codec_id) == kToldByFrames.end();
-}
-
-// The coded data counts where a container says something else.
-void correct(AVCodecParameters& codec, int rate_hz, int channels) {
-  codec.sample_rate = rate_hz;
-  if (codec.ch_layout.nb_channels == channels) return;
-  codec.ch_layout = {};  // of no order: the decoder tells it
-  codec.ch_layout.nb_channels = channels;
-}
-
-// RFC 7845, 5.1: samples that a decoder of Opus leaves out by itself, where the container says no other number.
-uint32_t opus_delay(const AVCodecParameters& codec) {
-  constexpr int kHeadBytes = 19, kDelayAt = 10;
-  const bool has_head = codec.codec_id == AV_CODEC_ID_OPUS && codec.extradata_size >= kHeadBytes;
-  return has_head ? AV_RL16(codec.extradata + kDelayAt) : 0;
-}
-
-bool has_side_data(const AVPacket& packet, AVPacketSideDataType type) {
+std::span<const uint8_t> side_data(const AVPacket& packet, AVPacketSideDataType type) {
   size_t bytes = 0;
-  return lib::av_packet_get_side_data(&packet, type, &bytes) != nullptr;
+  const uint8_t* const data = lib::av_packet_get_side_data(&packet, type, &bytes);
+  return {data, data == nullptr ? 0 : bytes};
 }
 
 class LinkIndexer {
@@ -75,6 +53,9 @@ class LinkIndexer {
       return read.error();
     look_at_end();
     std::erase_if(found_.links, [](const AudioLink& link) { return link.samples == 0; });
+    for (const AudioLink& found : found_.links)
+      if (found.samples > kAudioSamplesMax)
+        return Error{Trouble::kContent, "the sound claims more samples than can be"};
     if (found_.links.empty()) return Error{Trouble::kContent, "the sound has no samples"};
     found_.foreign_bytes += foreign_.bytes();
     return std::move(found_);
@@ -225,7 +206,7 @@ class LinkIndexer {
 
   // Whether a packet that lacks its end shows it. libavformat divides other streams by the beginnings of frames.
   bool tells_ends() const {
-    constexpr std::array<std::string_view, 5> kDivided = {"mpegts", "mpeg", "aac", "ac3", "eac3"};
+    constexpr std::array<std::string_view, 4> kDivided = {"mpegts", "mpeg", "ac3", "eac3"};
     return std::find(kDivided.begin(), kDivided.end(), input_.format()) == kDivided.end();
   }
 
@@ -236,7 +217,9 @@ class LinkIndexer {
   }
 
   Status take(const AVPacket& packet, const PacketSound& sound) {
-    if (has_side_data(packet, AV_PKT_DATA_ENCRYPTION_INFO)) return Error{Trouble::kContent, "the sound is encrypted"};
+    if (!side_data(packet, AV_PKT_DATA_ENCRYPTION_INFO).empty())
+      return Error{Trouble::kContent, "the sound is encrypted"};
+    if (const Status taken = take_header(side_data(packet, AV_PKT_DATA_NEW_EXTRADATA)); !taken) return taken;
     AudioPacket kept;
     kept.bytes = static_cast<uint32_t>(packet.size);
     kept.decoded = sound.samples;
@@ -255,6 +238,14 @@ class LinkIndexer {
       if (const Status there = input_.need({kept.offset, kept.bytes}); !there) return there;
     add(packet, kept);
     return Done{};
+  }
+
+  // Another header of AAC, from which on a new decoder has the sound. Decoders of other codecs take none.
+  Status take_header(std::span<const uint8_t> header) {
+    AVCodecParameters& codec = *stream_->codecpar;
+    if (header.empty() || codec.codec_id != AV_CODEC_ID_AAC || has_header(codec, header)) return Done{};
+    if (const Status set = set_aac_header(header, codec); !set) return set;
+    return check();
   }
 
   // A frame follows packets that are none. The headers of MPEG audio tell the rate, too.

@@ -7,7 +7,6 @@ extern "C" {
 #include <algorithm>
 #include <array>
 #include <span>
-#include <string>
 #include <string_view>
 
 #include "daemon/media/ffmpeg/mpeg_audio.h"
@@ -114,6 +113,14 @@ bool begins_ac3(std::span<const uint8_t> packet) {
   return packet.size() > 1 && ((packet[0] == 0x0B && packet[1] == 0x77) || (packet[0] == 0x77 && packet[1] == 0x0B));
 }
 
+// ISO/IEC 13818-7, 6.2: whether the header of a frame tells of more bytes. Packets without a header are no such frames.
+bool lacks_adts_end(std::span<const uint8_t> packet) {
+  constexpr size_t kHeadBytes = 7;
+  if (packet.size() < 2 || packet[0] != 0xFF || (packet[1] & 0xF6) != 0xF0) return false;
+  return packet.size() < kHeadBytes ||
+         packet.size() < ((packet[3] & 3u) << 11 | uint32_t{packet[4]} << 3 | uint32_t{packet[5]} >> 5);
+}
+
 // Of Windows Media Audio 1 and 2, as libavcodec's decoder has it. None: it is another codec.
 struct WmaStream {
   bool has_reservoir;  // packets begin within frames, and tell how many they end
@@ -125,36 +132,6 @@ std::optional<WmaStream> wma_stream_of(const AVCodecParameters& codec) {
   if ((!is_first && codec.codec_id != AV_CODEC_ID_WMAV2) || codec.extradata_size < flags_at + 2) return std::nullopt;
   const bool is_half = rate_hz <= 22'050 || (rate_hz <= 32'000 && is_first);
   return WmaStream{(AV_RL16(codec.extradata + flags_at) & 2) != 0, rate_hz <= 16'000 ? 512u : is_half ? 1024u : 2048u};
-}
-
-class BitReader {
- public:
-  explicit BitReader(std::span<const uint8_t> bytes) : bytes_(bytes) {}
-
-  // Zeros stand behind the end.
-  uint32_t next(int bits) {
-    uint32_t value = 0;
-    for (; bits > 0; --bits, ++at_) {
-      const size_t byte = at_ / 8;
-      value = value << 1 | (byte < bytes_.size() ? bytes_[byte] >> (7 - at_ % 8) & 1u : 0u);
-    }
-    return value;
-  }
-
- private:
-  std::span<const uint8_t> bytes_;
-  size_t at_ = 0;
-};
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-// "libfaac 1.24"
-bool names_faac(std::string_view text) {
-  constexpr std::string_view kName = "libfaac ";
-  if (!text.starts_with(kName)) return false;
-  text.remove_prefix(kName.size());
-  const size_t dot = text.find_first_not_of("0123456789");
-  return dot != text.npos && dot > 0 && text[dot] == '.' && dot + 1 < text.size() && is_digit(text[dot + 1]);
 }
 
 }  // namespace
@@ -172,24 +149,6 @@ uint32_t wma_frame_samples(const AVCodecParameters& codec) {
 
 bool shows_frames(AVCodecID codec) {
   return is_mpeg_audio(codec) || codec == AV_CODEC_ID_AC3 || codec == AV_CODEC_ID_EAC3;
-}
-
-// ISO/IEC 14496-3, 4.4.2.7: the first element fills, and what it is filled with is a text behind 13 bits.
-uint32_t faac_delay(std::span<const uint8_t> packet) {
-  constexpr uint32_t kFill = 6, kEscape = 15, kPlainFill = 0, kDelay = 1024;
-  constexpr size_t kAdtsBytes = 7, kCrcBytes = 2;
-  if (packet.size() > kAdtsBytes && packet[0] == 0xFF && (packet[1] & 0xF6) == 0xF0)
-    packet = packet.subspan(kAdtsBytes + ((packet[1] & 1) == 0 ? kCrcBytes : 0));
-  BitReader bits(packet);
-  if (bits.next(3) != kFill) return 0;
-  uint32_t bytes = bits.next(4);
-  if (bytes == kEscape) bytes += bits.next(8) - 1;
-  if (bits.next(4) != kPlainFill) return 0;
-  std::string text;
-  bits.next(13);
-  for (uint32_t left = 8 * bytes; left >= 17 + 8 + 8 * text.size() && text.size() < 255;)
-    text.push_back(static_cast<char>(bits.next(8)));
-  return names_faac(text) ? kDelay : 0;
 }
 
 PacketSamples::PacketSamples(const AVStream& stream) : stream_(stream) {
@@ -243,6 +202,8 @@ std::optional<PacketSound> PacketSamples::of(const AVPacket& packet) {
       !shows_frames(stream_.codecpar->codec_id) || begins_ac3({packet.data, static_cast<size_t>(packet.size)});
   const std::optional<uint32_t> samples = is_frame ? samples_of(packet) : 0;
   if (!samples || *samples > kSamplesMax) return std::nullopt;
+  if (stream_.codecpar->codec_id == AV_CODEC_ID_AAC && lacks_adts_end({packet.data, static_cast<size_t>(packet.size)}))
+    return PacketSound{.samples = *samples, .is_whole = false};
   const bool is_part = stream_.codecpar->block_align > 1 && packet.size % stream_.codecpar->block_align != 0;
   return PacketSound{.samples = *samples, .is_whole = !is_part && (packet.flags & AV_PKT_FLAG_CORRUPT) == 0};
 }

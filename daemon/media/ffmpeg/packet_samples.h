@@ -42,10 +42,6 @@ class PacketSamples {
   bool is_first_ = true;
 };
 
-// Samples that a decoder of AAC leaves out by itself, where the container says no other number: the delay of the
-// encoder FAAC, which writes its name into the first packet.
-uint32_t faac_delay(std::span<const uint8_t> packet);
-
 // The samples of a frame of Windows Media Audio 1 or 2; 0: it is another codec. The decoder gives a frame behind the
 // last packet, and leaves two out at the start.
 uint32_t wma_frame_samples(const AVCodecParameters& codec);
