@@ -11,8 +11,8 @@
 
 namespace spdld::ffmpeg {
 
-// Holds such packets until it is known what they are. Tags of files that were joined are no
-// part of the sound, nor is what follows the last frame or comes before the first one; else a frame is damaged.
+// Holds such packets until it is known what they are. Tags of files that were joined are no part of the sound, nor is
+// what follows the last frame or comes before the first one; else a frame is damaged.
 class ForeignPackets {
  public:
   // Whether the packet lies in a tag that has begun before it.
@@ -21,20 +21,25 @@ class ForeignPackets {
     bytes_ += packet.bytes;
     if (is_in_tag(packet)) return;
     if (!packet.is_copied) tag_end_ = packet.offset + id3v2_bytes(data);
-    if (!is_known_tag(data)) unknown_.push_back(packet);
+    if (is_known_tag(data)) return;
+    unknown_.push_back(packet);
+    is_only_zeros_ = is_only_zeros_ && is_zeros(data);
   }
-  // A frame follows. Returns the packets that are damaged frames; `may_be_damaged`: they lie between frames of one
-  // file.
-  std::vector<AudioPacket> take(bool may_be_damaged) {
+  // A frame follows. Returns the packets that are damaged frames: they lie between frames of one file. Zeros may be
+  // what was lost of it, or stand between two files.
+  std::vector<AudioPacket> take(bool is_first, std::span<const uint8_t> frame) {
     std::vector<AudioPacket> taken = std::exchange(unknown_, {});
-    if (!may_be_damaged) taken.clear();
+    const bool is_joined = begins_mpeg_file(frame) || (is_only_zeros_ && needs_no_reservoir(frame));
+    if (is_first || is_joined) taken.clear();
     for (const AudioPacket& packet : taken) bytes_ -= packet.bytes;
+    is_only_zeros_ = true;
     return taken;
   }
   uint64_t bytes() const { return bytes_; }
 
  private:
   std::vector<AudioPacket> unknown_;
+  bool is_only_zeros_ = true;  // what is unknown
   uint64_t tag_end_ = 0, bytes_ = 0;
 };
 

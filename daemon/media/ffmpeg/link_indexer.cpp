@@ -119,7 +119,7 @@ class LinkIndexer {
     AVCodecParameters& codec = *stream_->codecpar;
     const bool is_flac = input_.format() == "flac" && codec.extradata_size > 0;
     const AVCodec* const decoder = lib::avcodec_find_decoder(codec.codec_id);
-    if (only_libavformat_ || !is_flac || decoder == nullptr || !file_.is_whole()) return false;
+    if (!is_flac || decoder == nullptr || !file_.is_whole()) return false;
     const CodecContext opened(allocated(lib::avcodec_alloc_context3(decoder)));
     const bool is_open = lib::avcodec_parameters_to_context(opened.get(), &codec) >= 0 &&
                          lib::avcodec_open2(opened.get(), decoder, nullptr) >= 0;
@@ -127,6 +127,8 @@ class LinkIndexer {
     if (!start) return false;
     const FlacStream stream{opened->sample_rate, opened->ch_layout.nb_channels, opened->bits_per_raw_sample};
     flac_frames_ = find_flac_frames(file_.from(0), *start, stream, input_.budget());
+    is_one_flac_ = flac_frames_.has_value();
+    if (only_libavformat_) flac_frames_.reset();
     if (flac_frames_ && lib::avcodec_parameters_from_context(&codec, opened.get()) < 0) throw std::bad_alloc();
     return flac_frames_.has_value();
   }
@@ -171,7 +173,10 @@ class LinkIndexer {
       if (!read && (packets_ == 0 || input_.is_spent() || is_unread)) return read.error();
       if (!read || !*read) break;
       if (packet->size <= 0) continue;
-      if (is_cut_off(*packet)) break;
+      if (is_cut_off(*packet)) {
+        untold_bytes = static_cast<uint64_t>(packet->size);
+        break;
+      }
       if (packets_ == kAudioPacketsMax)
         return Error{Trouble::kContent, "the sound has more than " + std::to_string(kAudioPacketsMax) + " packets"};
       const std::optional<PacketSound> sound = samples.of(*packet);
@@ -199,7 +204,7 @@ class LinkIndexer {
   }
 
   void look_at_end() {
-    found_.may_be_joined_flacs = file_.is_whole() && !flac_frames_ && input_.format() == "flac";
+    found_.may_be_joined_flacs = file_.is_whole() && !is_one_flac_ && input_.format() == "flac";
     if (stream_->codecpar->codec_id != AV_CODEC_ID_FLAC || link().packets.empty()) return;
     found_.may_be_cut = !is_intact_flac(link().data_of(link().packets.back(), file_));
   }
@@ -251,7 +256,7 @@ class LinkIndexer {
   // A frame follows packets that are none. The headers of MPEG audio tell the rate, too.
   Status begin_frame(AudioPacket& packet, std::span<const uint8_t> data, const PacketSound& sound) {
     const bool is_first = link().packets.empty();
-    for (AudioPacket& damaged : foreign_.take(!is_first && !begins_mpeg_file(data))) {
+    for (AudioPacket& damaged : foreign_.take(is_first, data)) {
       damaged.decoded = damaged.count = link().packets.back().decoded;
       append(damaged);
     }
@@ -363,6 +368,7 @@ class LinkIndexer {
   const bool only_libavformat_;
   AVStream* stream_ = nullptr;
   std::optional<std::vector<FlacFrame>> flac_frames_;
+  bool is_one_flac_ = false;  // frames of one FLAC file follow one another
   FoundLinks found_;
   ForeignPackets foreign_;
   uint64_t packets_ = 0;

@@ -72,9 +72,22 @@ bool is_known_tag(std::span<const uint8_t> bytes) {
   constexpr std::array<std::string_view, 5> kBegins = {"ID3", "TAG", "<!DOCTYPE", "<html", "<HTML"};
   constexpr std::array<std::string_view, 3> kHolds = {"APETAGEX", "LYRICSBEGIN", "LYRICS200"};
   const std::string_view text = text_in(without_zeros(bytes));
-  return text.empty() ||
-         std::any_of(kBegins.begin(), kBegins.end(), [&](auto mark) { return text.starts_with(mark); }) ||
+  return std::any_of(kBegins.begin(), kBegins.end(), [&](auto mark) { return text.starts_with(mark); }) ||
          std::any_of(kHolds.begin(), kHolds.end(), [&](auto mark) { return text.find(mark) != text.npos; });
+}
+
+bool is_zeros(std::span<const uint8_t> bytes) { return without_zeros(bytes).empty(); }
+
+// ISO/IEC 11172-3, 2.4.1.7: the number of bytes that lie in frames before stands behind the header and its CRC.
+bool needs_no_reservoir(std::span<const uint8_t> packet) {
+  constexpr size_t kCrcBytes = 2, kTold = 2;
+  packet = without_zeros(packet);
+  if (packet.size() < kHeaderBytes + kCrcBytes + kTold) return false;
+  const std::optional<MpegFrame> frame = mpeg_frame(header_in(packet));
+  if (!frame || frame->layer != 3) return false;
+  const size_t at = kHeaderBytes + ((packet[1] & 1) == 0 ? kCrcBytes : 0);
+  const bool is_full = (packet[1] & 8) != 0;  // MPEG-1, whose number has 9 bits
+  return packet[at] == 0 && (!is_full || packet[at + 1] < 0x80);
 }
 
 bool begins_mpeg_file(std::span<const uint8_t> packet) {

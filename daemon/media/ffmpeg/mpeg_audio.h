@@ -26,10 +26,13 @@ struct MpegPacket {
 };
 MpegPacket look_at_mpeg_packet(std::span<const uint8_t> packet);
 
-// Whether bytes between two frames are known to be none of the sound: a tag, zeros, or a page of HTML in their place.
+// Whether bytes between two frames are known to be none of the sound: a tag, or a page of HTML.
 bool is_known_tag(std::span<const uint8_t> bytes);
+bool is_zeros(std::span<const uint8_t> bytes);
 // Whether a frame begins the sound of a file: its place for samples holds a table of the file's frames instead.
 bool begins_mpeg_file(std::span<const uint8_t> packet);
+// Whether a frame of layer III needs nothing of the frames before it, as the first one of a file.
+bool needs_no_reservoir(std::span<const uint8_t> packet);
 
 // The bytes of an ID3v2 tag at the start (ID3v2.4.0, 3.1); 0: there is none.
 size_t id3v2_bytes(std::span<const uint8_t> bytes);

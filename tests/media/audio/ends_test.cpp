@@ -52,19 +52,24 @@ TEST_CASE("MP3 files that were joined are one sound", "[audio]") {
     INFO(between.size() << " bytes between them");
     check_as_by_ffmpeg(a + between + b, "mp3");
   }
+  const std::string bare = coded("mp3", "-b:a 128k -write_xing 0 -id3v2_version 0");
+  check_as_by_ffmpeg(bare + std::string(3000, '\0') + bare, "mp3");
 }
 
 TEST_CASE("a frame of MP3 that is damaged between others is no tag", "[audio]") {
-  std::string file = coded("mp3", "-b:a 128k");
-  file.replace(file.size() / 2, 900, noise(900));
-  const auto index = ffmpeg::index_audio(bytes_of(file));
-  REQUIRE(index);
-  ffmpeg::AudioDecoder decoder({});
-  Samples samples(index->samples * 2);
-  const Status whole = decoder.decode(*index, bytes_of(file), 0, index->samples, samples.data(), index->samples);
-  REQUIRE(!whole);
-  CHECK_THAT(whole.error().message, Catch::Contains("its data is damaged"));
-  CHECK(decoder.decode(*index, bytes_of(file), 0, 30'000, samples.data(), 30'000));
+  const std::string good = coded("mp3", "-b:a 128k");
+  for (const std::string& damage : {noise(900), std::string(3000, '\0')}) {
+    std::string file = good;
+    file.replace(file.size() / 2, damage.size(), damage);
+    const auto index = ffmpeg::index_audio(bytes_of(file));
+    REQUIRE(index);
+    ffmpeg::AudioDecoder decoder({});
+    Samples samples(index->samples * 2);
+    const Status whole = decoder.decode(*index, bytes_of(file), 0, index->samples, samples.data(), index->samples);
+    REQUIRE(!whole);
+    CHECK_THAT(whole.error().message, Catch::Contains("its data is damaged"));
+    CHECK(decoder.decode(*index, bytes_of(file), 0, 30'000, samples.data(), 30'000));
+  }
 }
 
 // The ffmpeg program makes up the last frame of AC-3, whose end is missing.

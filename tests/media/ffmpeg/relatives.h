@@ -1,6 +1,7 @@
 // Small videos and sounds of many codecs, each with relatives that share its header and differ in what their packets
 // hold: other settings of the encoder, files that were joined without encoding them anew, headers that are repeated in
-// packets, files whose beginning or end is missing, and sounds one behind the other, with tags. Made by the ffmpeg program; codecs that it can't encode are left out.
+// packets, files whose beginning or end is missing, and sounds one behind the other, with tags. Made by the ffmpeg
+// program; codecs that it can't encode are left out.
 #pragma once
 
 #include <cstdint>
