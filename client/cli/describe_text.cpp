@@ -233,6 +233,14 @@ void add_bad(Facts& facts, const Json& document) {
                                 Style::kWarning));
 }
 
+void add_trimmed(Facts& facts, const Json& document) {
+  const Json& trimmed = table_or_empty(document, "trimmed");
+  if (trimmed.empty()) return;
+  facts.add("trimmed",
+            Cell("tags, or a packet that was cut, left out of " + counted(count_at(trimmed, "samples"), "sound") +
+                 "; the last one is of sample " + count_text(count_at(trimmed, "last"))));
+}
+
 void add_bottleneck(Facts& facts, const Json& document) {
   facts.add("bottleneck", limiter_cell(table_or_empty(document, "verdict")));
 }
@@ -271,6 +279,7 @@ std::string describe_text(const Json& document, const Facts& moving, const Page&
   add_state(facts, document);
   add_what_it_is(facts, document);
   add_bad(facts, document);
+  add_trimmed(facts, document);
   add_how_it_runs(facts, document);
   facts.add(moving);
   add_bottleneck(facts, document);
@@ -283,6 +292,7 @@ std::string watch_text(const Json& document, const Facts& moving, const Page& pa
   first.add(moving);
   add_bottleneck(first, document);
   add_bad(first, document);
+  add_trimmed(first, document);
   add_how_it_runs(last, document);
   add_what_it_is(last, document);
   return first.text(page) + "\n" + trainers_text(document, page) + "\n" + parts_text(document, page) + last.text(page);

@@ -72,7 +72,7 @@ OperationType decode_audio() {
           .parameters = std::move(parameters),
           .bind = bind_audio_decoding,
           .check = check_audio_decoding,
-          .version = 2,
+          .version = 3,
           .asks = std::move(asks)};
 }
 

@@ -219,6 +219,8 @@ Json describe_document(const Node::View& view, const Sight& sight, const Pipelin
                 {"damaged", statistics.damaged.value()},
                 {"unsupported", statistics.unsupported.value()},
                 {"too_long", statistics.too_long.value()}};
+  if (const auto& trimmed = pipeline.plan().trimmed(); trimmed.samples.value() > 0)
+    out["trimmed"] = {{"samples", trimmed.samples.value()}, {"last", trimmed.last.load(std::memory_order_relaxed)}};
   out["memory"] = {{"waits", statistics.memory_waits.value()}, {"waiting", statistics.waiting_for_memory.value()}};
   out["in_flight"] = budget_document(*pipeline.resources().budget);
   out["lent"] = budget_document(*pipeline.resources().memory);

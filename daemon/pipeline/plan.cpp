@@ -9,6 +9,7 @@
 #include "config/element.h"
 #include "config/varying.h"
 #include "config/views.h"
+#include "daemon/media/sample_notes.h"
 #include "daemon/pipeline/shelf_keeper.h"
 #include "daemon/source/joined.h"
 
@@ -255,6 +256,8 @@ Status Plan::run(const Sample& sample, const Draws& draws, DecodeContext& contex
     sample.fields[i].wanted.clear();
   }
   context.workspace.guard().begin();
+  auto& notes = context.workspace.of<media::SampleNotes>();
+  notes = media::SampleNotes(context.workspace.limits());
   const bool is_timed = context.untimed++ % media::kTimedEvery == 0;
   if (const Status read = read_json(sample, context); !read) return read;
   Status made = advise(sample, draws, context);
@@ -269,6 +272,10 @@ Status Plan::run(const Sample& sample, const Draws& draws, DecodeContext& contex
   if (!made) {
     clear_lengths(target);
     return made;
+  }
+  if (notes.is_trimmed) {
+    trimmed_.samples.add();
+    trimmed_.last.store(sample.id, std::memory_order_relaxed);
   }
   store(target.layout.sample_at(target.slot, sample_id_, target.index), static_cast<int64_t>(sample.id));
   if (mask_) *target.layout.sample_at(target.slot, *mask_, target.index) = 1;

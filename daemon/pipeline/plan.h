@@ -3,6 +3,7 @@
 // knows no operation and no medium: signatures say what fits, and chains do the work.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,6 +15,7 @@
 #include "config/spec.h"
 #include "daemon/base/random.h"
 #include "daemon/base/result.h"
+#include "daemon/base/statistics.h"
 #include "daemon/batch/contents.h"
 #include "daemon/batch/layout.h"
 #include "daemon/media/chain.h"
@@ -73,6 +75,13 @@ class Plan {
   void for_each_output(Seen seen) const {
     for (const Output& output : outputs_) seen(output.name, *output.times);
   }
+
+  // Good samples of whose sound something was left out. Any thread.
+  struct Trimmed {
+    Counter samples;                 // each time that one was decoded
+    std::atomic<uint64_t> last = 0;  // the last one's id; while there is none, 0
+  };
+  const Trimmed& trimmed() const { return trimmed_; }
 
   struct Target {
     const batch::Layout& layout;
@@ -138,6 +147,7 @@ class Plan {
   Status read_json(const Sample& sample, DecodeContext& context) const;
 
   source::BoundedSideFiles side_files_;
+  mutable Trimmed trimmed_;
   const bool has_rows_;  // samples are parts of records
   std::vector<FieldUse> fetched_;
   std::vector<batch::TensorPlace> tensors_;

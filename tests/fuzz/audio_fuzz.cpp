@@ -65,9 +65,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   }
   if (index->samples == 0 || index->channels < 1 || index->channels > ffmpeg::kAudioChannelsMax) std::abort();
   uint64_t samples = 0;
-  for (const ffmpeg::AudioPacket& packet : index->packets) {
-    if (packet.first != samples || packet.skipped + packet.count > packet.decoded) std::abort();
-    samples += packet.count;
+  for (const ffmpeg::AudioLink& link : index->links) {
+    uint64_t of_link = 0;
+    for (const ffmpeg::AudioPacket& packet : link.packets) {
+      if (packet.first != of_link || packet.skipped + packet.count > packet.decoded) std::abort();
+      of_link += packet.count;
+    }
+    if (of_link != link.samples || of_link == 0 || link.begin != samples || link.given == 0) std::abort();
+    samples += link.given;
   }
   if (samples != index->samples) std::abort();
 

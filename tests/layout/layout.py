@@ -29,10 +29,11 @@ ROOMS = {
        for codec in ("png", "webp", "tiff", "bmp", "gif", "avif", "jxl", "jpeg2000", "colour")},
     # Its pictures are coded as frames of videos are.
     "daemon/media/image/heif": (*LOWEST, "daemon/base", "daemon/media", "daemon/media/image", "daemon/media/ffmpeg"),
-    "daemon/media/ffmpeg": (*LOWEST, "daemon/base", "daemon/media", "daemon/media/flac"),
+    "daemon/media/ffmpeg": (*LOWEST, "daemon/base", "daemon/media", "daemon/media/flac", "daemon/media/signal"),
     "daemon/media/flac": (),
+    "daemon/media/signal": ("daemon/base",),
     "daemon/media/video": (*LOWEST, "daemon/base", "daemon/media", "daemon/media/image", "daemon/media/ffmpeg"),
-    "daemon/media/audio": (*LOWEST, "daemon/base", "daemon/media", "daemon/media/ffmpeg"),
+    "daemon/media/audio": (*LOWEST, "daemon/base", "daemon/media", "daemon/media/ffmpeg", "daemon/media/signal"),
     # The coded data of a JPEG, without libjpeg.
     "daemon/media/image/baseline": (),
     "daemon/media/image/progressive": ("daemon/base", "daemon/media/image/baseline"),
@@ -96,7 +97,7 @@ LIBRARIES = {
     "arrow/": ("daemon/source/parquet/", "tests/source/parquet/"),
     "parquet/": ("daemon/source/parquet/", "tests/source/parquet/"),
     "toml++": ("config/document.cpp",),
-    "hwy/": ("daemon/media/audio/", "daemon/media/flac/", "daemon/media/image/", "daemon/mixing/", "tests/media/image/"),
+    "hwy/": ("daemon/media/signal/", "daemon/media/flac/", "daemon/media/image/", "daemon/mixing/", "tests/media/image/"),
     "boost/asio": ("daemon/base/event_loop.cpp", "daemon/http/"),
     "boost/beast": ("daemon/http/",),
     "spdlog/": ("daemon/base/log.cpp",),

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """The reasons for which the media rooms refuse content name formats and features in words, and never by a bare number."""
+import re
 import sys
 import unittest
 from pathlib import Path
@@ -17,6 +18,26 @@ class TheMediaRooms(unittest.TestCase):
                  for line, what in bare_numbers.in_source(path.read_text())]
         self.assertGreater(len(paths), 300)
         self.assertEqual(found, [], "name it in words:\n" + "\n".join(found))
+
+    def test_tell_faults_of_ffmpeg_in_words(self):
+        """av_strerror() writes the number of a fault that it does not know, and avcodec_get_name() no name that users know."""
+        sources = {path.name: path.read_text() for path in (ROOT / "daemon/media/ffmpeg").glob("*.cpp")}
+        callers = [name for name, text in sources.items() if "lib::av_strerror(" in text]
+        self.assertEqual(callers, ["handles.cpp"])
+        self.assertRegex(sources["handles.cpp"], r"if \(lib::av_strerror\([^;]*\) < 0\)\s*return \"")
+        for name, text in sources.items():
+            for line in text.splitlines():
+                if "avcodec_get_name(" in line:
+                    self.assertIn("starts_with(", line, f"{name}: name_of_codec() has the name for a sentence")
+
+    def test_call_damaged_what_is_damaged(self):
+        """Of sounds, one sentence says it, behind the looks at what FFmpeg lacks and at what changes on the way."""
+        text = "".join(path.read_text() for room in ("audio", "flac") for path in (ROOT / f"daemon/media/{room}").glob("*.cpp"))
+        text += "".join((ROOT / f"daemon/media/ffmpeg/{name}.cpp").read_text() for name in
+                        ("audio_decoder", "audio_index", "audio_link", "link_indexer", "packet_samples", "wave_format"))
+        self.assertEqual(re.findall(r'"[^"\n]*damaged[^"\n]*"', text), ['" s, can\'t be decoded: its data is damaged"'])
+        refusal = text[text.index("Error refusal(int fault)"):]
+        self.assertLess(refusal.index("is_missing_feature("), refusal.index("damaged()"))
 
     def test_have_refusals_that_are_looked_at(self):
         refusals = sum((path.read_text().count("not_decoded(") for path in (ROOT / "daemon/media/image").rglob("*.cpp")), 0)

@@ -4,7 +4,7 @@
 #include <bit>
 #include <vector>
 
-#include "daemon/media/audio/fourier.h"
+#include "daemon/media/signal/fourier.h"
 
 namespace spdld::audio {
 namespace {

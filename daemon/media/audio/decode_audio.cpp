@@ -8,6 +8,7 @@
 #include "daemon/media/ffmpeg/kept_index.h"
 #include "daemon/media/ffmpeg/load.h"
 #include "daemon/media/operations.h"
+#include "daemon/media/sample_notes.h"
 #include "daemon/media/time_part.h"
 
 namespace spdld::audio {
@@ -145,6 +146,7 @@ class DecodeAudio final : public media::Node {
                  const media::Run& run) const {
     const Result<Wanted> wanted = wanted_of(index, run);
     if (!wanted) return wanted.error();
+    if (index.foreign_bytes > 0) run.workspace.of<media::SampleNotes>().is_trimmed = true;
     const SampleRange& range = wanted->range;
     auto& thread = run.workspace.of<AudioThread>();
     Sound& sound = thread.sound();

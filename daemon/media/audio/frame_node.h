@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "daemon/base/byte_buffer.h"
-#include "daemon/media/audio/fourier.h"
 #include "daemon/media/audio/frames.h"
 #include "daemon/media/node.h"
+#include "daemon/media/signal/fourier.h"
 
 namespace spdld::audio {
 

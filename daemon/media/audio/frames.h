@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "config/frame_settings.h"
-#include "daemon/media/audio/lanes.h"
+#include "daemon/media/signal/lanes.h"
 
 namespace spdld::audio {
 

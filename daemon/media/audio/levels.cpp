@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "daemon/media/audio/lanes.h"
+#include "daemon/media/signal/lanes.h"
 
 namespace spdld::audio {
 

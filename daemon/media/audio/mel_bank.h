@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "config/mel_settings.h"
-#include "daemon/media/audio/lanes.h"
+#include "daemon/media/signal/lanes.h"
 
 namespace spdld::audio {
 
@@ -14,8 +14,8 @@ class MelBank {
  public:
   explicit MelBank(const config::MelSettings& settings);
 
-  // Rows of doubles, as daemon/media/audio/fourier.h has them: `power` of settings.frames.bins(), and `mels` of as many
-  // as there are filters.
+  // Rows of doubles, as daemon/media/signal/fourier.h has them: `power` of settings.frames.bins(), and `mels` of as
+  // many as there are filters.
   void apply(std::span<const double> power, std::span<double> mels) const;
 
  private:

@@ -19,7 +19,7 @@ bool SharedSound::may_join(const Piece& a, const Piece& b) const {
 }
 
 void SharedSound::ask(const SampleRange& range) {
-  Piece joined = {range.first, range.first + range.count, index_.start_of(index_.packet_of(range.first)), 1};
+  Piece joined = {range.first, range.first + range.count, index_.start_of(range.first), 1};
   // A piece that has grown may reach pieces that it did not reach before.
   for (auto at = pieces_.begin(); at != pieces_.end();) {
     if (!may_join(joined, *at)) {
@@ -36,7 +36,7 @@ void SharedSound::ask(const SampleRange& range) {
 }
 
 SharedSound::Piece& SharedSound::piece_of(const SampleRange& range) {
-  Piece wanted = {range.first, range.first + range.count, index_.start_of(index_.packet_of(range.first)), 1};
+  Piece wanted = {range.first, range.first + range.count, index_.start_of(range.first), 1};
   return *std::find_if(pieces_.begin(), pieces_.end(), [&](const Piece& piece) {
     return piece.takers > 0 && piece.first <= wanted.first && wanted.end <= piece.end && may_join(piece, wanted);
   });

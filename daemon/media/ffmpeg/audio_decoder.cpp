@@ -1,127 +1,35 @@
 #include "daemon/media/ffmpeg/audio_decoder.h"
 
 #include <algorithm>
-#include <array>
-#include <bit>
-#include <cstring>
 #include <optional>
 #include <string>
-#include <type_traits>
+#include <vector>
 
+#include "daemon/media/ffmpeg/audio_frame.h"
 #include "daemon/media/ffmpeg/decoder_pool.h"
+#include "daemon/media/signal/resampler.h"
 
 namespace spdld::ffmpeg {
 namespace {
 
 constexpr uint64_t kBetweenChecks = 8;  // packets from one look at the CPU time to the next
 
-// How numbers of type T mean samples.
-template <typename T>
-struct Meaning {
-  T zero;
-  float scale;
-
-  float of(T number) const { return static_cast<float>(number - zero) * scale; }
-};
-
-// One channel's numbers, from a sample on, `step` apart.
-template <typename T>
-struct Numbers {
-  const T* first;
-  size_t step;
-
-  Numbers(const AVFrame& frame, int channel, size_t at) {
-    const bool is_planar = lib::av_sample_fmt_is_planar(static_cast<AVSampleFormat>(frame.format)) != 0;
-    step = is_planar ? 1 : static_cast<size_t>(frame.ch_layout.nb_channels);
-    first = reinterpret_cast<const T*>(frame.extended_data[is_planar ? channel : 0]) + at * step +
-            (is_planar ? 0 : static_cast<size_t>(channel));
-  }
-};
-
-// Calls visit() with the meaning of the frame's numbers. False: their type is not known.
-template <typename Visit>
-bool with_meaning(const AVFrame& frame, const Visit& visit) {
-  switch (lib::av_get_packed_sample_fmt(static_cast<AVSampleFormat>(frame.format))) {
-    case AV_SAMPLE_FMT_U8:
-      visit(Meaning<uint8_t>{0x80, 0x1p-7f});
-      return true;
-    case AV_SAMPLE_FMT_S16:
-      visit(Meaning<int16_t>{0, 0x1p-15f});
-      return true;
-    case AV_SAMPLE_FMT_S32:
-      visit(Meaning<int32_t>{0, 0x1p-31f});
-      return true;
-    case AV_SAMPLE_FMT_S64:
-      visit(Meaning<int64_t>{0, 0x1p-63f});
-      return true;
-    case AV_SAMPLE_FMT_FLT:
-      visit(Meaning<float>{0, 1});
-      return true;
-    case AV_SAMPLE_FMT_DBL:
-      visit(Meaning<double>{0, 1});
-      return true;
-    default:
-      return false;
-  }
-}
-
-// Calls run(step), with a step of 1 or 2 that the compiler knows: it takes several samples at once then.
-template <typename Run>
-void with_step(size_t step, const Run& run) {
-  if (step == 1) return run(std::integral_constant<size_t, 1>());
-  if (step == 2) return run(std::integral_constant<size_t, 2>());
-  run(step);
-}
-
-// Of one channel, [at, at + count). False: the decoder gives samples of a type that is not known.
-bool convert_channel(const AVFrame& frame, int channel, size_t at, size_t count, float* to) {
-  return with_meaning(frame, [&]<typename T>(const Meaning<T>& meaning) {
-    const Numbers<T> numbers(frame, channel, at);
-    with_step(numbers.step, [&](auto step) {
-      for (size_t i = 0; i < count; ++i) to[i] = meaning.of(numbers.first[i * step]);
-    });
-  });
-}
-
-// The mean of two channels, as add_channel() and finish_mean() make it.
-bool convert_pair(const AVFrame& frame, size_t at, size_t count, float* to) {
-  return with_meaning(frame, [&]<typename T>(const Meaning<T>& meaning) {
-    const Numbers<T> a(frame, 0, at), b(frame, 1, at);
-    with_step(a.step, [&](auto step) {
-      for (size_t i = 0; i < count; ++i) to[i] = (meaning.of(a.first[i * step]) + meaning.of(b.first[i * step])) * 0.5f;
-    });
-  });
-}
-
-// Samples of a packet, decoded by libavcodec and by own code.
-struct LibraryFrame {
-  const AVFrame& frame;
-
-  bool channel(int channel, size_t at, size_t count, float* to) const {
-    return convert_channel(frame, channel, at, count, to);
-  }
-  bool pair_mean(size_t at, size_t count, float* to) const { return convert_pair(frame, at, count, to); }
-};
-struct OwnFrame {
-  const flac::FrameDecoder& decoder;
-
-  bool channel(int channel, size_t at, size_t count, float* to) const {
-    decoder.channel(channel, at, count, to);
-    return true;
-  }
-  bool pair_mean(size_t at, size_t count, float* to) const {
-    decoder.pair_mean(at, count, to);
-    return true;
-  }
-};
-
 // None: own code does not decode the sound.
-std::optional<flac::Stream> flac_stream_of(const AudioIndex& index) {
-  const AVCodecParameters& codec = *index.parameters->codec;
+std::optional<flac::Stream> flac_stream_of(const AudioLink& link) {
+  const AVCodecParameters& codec = *link.parameters->codec;
   if (codec.codec_id != AV_CODEC_ID_FLAC || codec.extradata_size <= 0) return std::nullopt;
   const auto stream = flac::read_stream_info({codec.extradata, static_cast<size_t>(codec.extradata_size)});
-  const bool is_same = stream && stream->rate_hz == index.rate_hz && stream->channels == index.channels;
+  const bool is_same = stream && stream->rate_hz == link.rate_hz && stream->channels == link.channels;
   return is_same ? stream : std::nullopt;
+}
+
+// Of planes that follow one another. The mean is made of channels that are resampled, so that it is that of shared
+// ones.
+void write_mean_of(std::span<const float> planes, size_t channels, float* to) {
+  const size_t count = planes.size() / channels;
+  std::copy_n(planes.begin(), count, to);
+  for (size_t channel = 1; channel < channels; ++channel) add_channel(planes.subspan(channel * count, count), to);
+  finish_mean(static_cast<int>(channels), {to, count});
 }
 
 }  // namespace
@@ -134,44 +42,41 @@ void AudioDecoder::shrink(size_t bytes_max) {
   decoders_->shrink(bytes_max);
   flac_.shrink(bytes_max);
   padded_.shrink(bytes_max);
+  resampling_.shrink(bytes_max);
 }
-
-// Where samples go.
-struct AudioDecoder::Target {
-  float* to;
-  size_t stride;
-  bool is_mean;  // of all channels
-};
 
 // One call of decode() or decode_mean().
 class AudioDecoder::Run {
  public:
-  Run(AudioDecoder& decoder, const AudioIndex& index, const ByteParts& file)
-      : decoder_(decoder), index_(index), file_(file), budget_(decoder.limits_) {
-    if (!decoder.only_libavcodec_) flac_ = flac_stream_of(index);
+  Run(AudioDecoder& decoder, const AudioLink& link, const ByteParts& file)
+      : decoder_(decoder), link_(link), file_(file), budget_(decoder.limits_) {
+    if (!decoder.only_libavcodec_) flac_ = flac_stream_of(link);
   }
 
-  Status run(uint64_t first, uint64_t count, const Target& target) {
-    first_ = next_ = first, end_ = first + count, to_ = target;
-    target_ = index_.packet_of(first);
-    const size_t start = index_.start_of(target_);
-    if (start > 0 && index_.needs_first_packet())
+  // No packet before this one is decoded, though samples may depend on it.
+  void start_from(size_t packet) { start_min_ = packet; }
+
+  Status run(uint64_t first, uint64_t count, const SampleTarget& target) {
+    first_ = next_ = first, end_ = first + count, to_ = &target;
+    target_ = link_.packet_of(first);
+    const size_t start = std::max(link_.start_of(target_), start_min_);
+    if (start > 0 && link_.needs_first_packet())
       if (const Status sent = send(0); !sent) return sent;
-    for (size_t i = start; i < index_.packets.size() && next_ < end_; ++i)
+    for (size_t i = start; i < link_.packets.size() && next_ < end_; ++i)
       if (const Status sent = send(i); !sent) return sent;
     if (next_ == end_) return Done{};
     if (opened_ == nullptr) return damaged();
     const int fault = opened_->finish();
     if (fault < 0 && fault != AVERROR_EOF) return refusal(fault);
-    if (const Status received = receive(index_.packets.size()); !received) return received;
+    if (const Status received = receive(link_.packets.size()); !received) return received;
     return next_ == end_ ? Status(Done{}) : Status(damaged());
   }
 
  private:
   Status send(size_t number) {
     if (const Status within = check_limits(); !within) return within;
-    const AudioPacket& packet = index_.packets[number];
-    const std::span<const uint8_t> data = index_.data_of(packet, file_);
+    const AudioPacket& packet = link_.packets[number];
+    const std::span<const uint8_t> data = link_.data_of(packet, file_);
     if (data.empty()) return lacking();
     ++decoder_.packets_sent_;
     if (const std::optional<Status> taken = take_own(number, data)) return *taken;
@@ -192,7 +97,7 @@ class AudioDecoder::Run {
     }
     ++decoder_.own_packets_;
     current_ = static_cast<int64_t>(number), within_ = 0;
-    return take(OwnFrame{decoder_.flac_}, decoder_.flac_.samples(), true);
+    return take(OwnFrame{decoder_.flac_, flac_->channels}, decoder_.flac_.samples());
   }
 
   // Opens a decoder, for the first packet that libavcodec gets.
@@ -201,7 +106,7 @@ class AudioDecoder::Run {
     const auto prepare = [](AVCodecContext& context) {
       context.flags2 |= AV_CODEC_FLAG2_SKIP_MANUAL;  // the index says which samples are left out
     };
-    const Result<OpenedDecoder*> opened = decoder_.decoders_->decoder_for(*index_.parameters, "sound", prepare);
+    const Result<OpenedDecoder*> opened = decoder_.decoders_->decoder_for(*link_.parameters, "sound", prepare);
     if (!opened) return opened.error();
     opened_ = *opened;
     return Done{};
@@ -212,7 +117,7 @@ class AudioDecoder::Run {
       AVFrame& frame = *opened_->frame;
       const int fault = lib::avcodec_receive_frame(opened_->context.get(), &frame);
       if (fault == AVERROR(EAGAIN) || fault == AVERROR_EOF) return Done{};
-      if (fault < 0 && number < target_) return Done{};
+      if (fault < 0 && (number < target_ || is_taken(number))) return Done{};
       if (fault < 0) return refusal(fault);
       const Status taken = take(frame);
       lib::av_frame_unref(&frame);
@@ -221,26 +126,45 @@ class AudioDecoder::Run {
     return Done{};
   }
 
+  // Whether the packet's frames have come, so that the rest of it is none of them: a tag, maybe.
+  bool is_taken(size_t number) const {
+    return number < link_.packets.size() && current_ == static_cast<int64_t>(number) && within_ > 0 &&
+           within_ == link_.packets[number].decoded;
+  }
+
   // The decoder may give several frames of a packet; all but the first one have no time.
   Status take(const AVFrame& frame) {
     if (frame.pts != AV_NOPTS_VALUE) current_ = frame.pts, within_ = 0;
     if (frame.nb_samples < 0 || current_ < 0) return damaged();
-    const bool is_expected = frame.ch_layout.nb_channels == index_.channels && frame.sample_rate == index_.rate_hz;
+    const auto samples = static_cast<uint64_t>(frame.nb_samples);
+    if (!is_wanted()) return pass(samples);
     const bool is_marked = frame.decode_error_flags != 0 || (frame.flags & AV_FRAME_FLAG_CORRUPT) != 0;
-    return take(LibraryFrame{frame}, static_cast<uint64_t>(frame.nb_samples), is_expected && !is_marked);
+    if (is_marked) return damaged();
+    if (frame.sample_rate != link_.rate_hz) return changed_rate(frame.sample_rate);
+    return take(LibraryFrame{frame}, samples);
+  }
+
+  // Whether samples of the current packet are asked for.
+  bool is_wanted() const {
+    if (current_ < static_cast<int64_t>(target_) || next_ == end_) return false;
+    const auto number = static_cast<size_t>(current_);
+    return number >= link_.packets.size() || link_.packets[number].count > 0;
+  }
+  Status pass(uint64_t samples) {
+    within_ += samples;
+    return Done{};
   }
 
   // The next samples of the current packet.
   template <typename Frame>
-  Status take(const Frame& frame, uint64_t samples, bool is_good) {
+  Status take(const Frame& frame, uint64_t samples) {
+    if (!is_wanted()) return pass(samples);
     const uint64_t begin = within_;
     within_ += samples;
-    if (current_ < static_cast<int64_t>(target_) || next_ == end_) return Done{};
     const auto number = static_cast<size_t>(current_);
-    if (number >= index_.packets.size()) return damaged();
-    const AudioPacket& packet = index_.packets[number];
-    if (packet.count == 0) return Done{};
-    if (!is_good || within_ > packet.decoded || packet.first > next_) return damaged();
+    if (number >= link_.packets.size()) return damaged();
+    const AudioPacket& packet = link_.packets[number];
+    if (within_ > packet.decoded || packet.first > next_) return damaged();
     const uint64_t at = packet.skipped + (next_ - packet.first);  // of what the decoder makes of the packet
     if (at < begin) return damaged();
     const uint64_t end = std::min<uint64_t>(within_, packet.skipped + packet.count);
@@ -249,36 +173,11 @@ class AudioDecoder::Run {
 
   template <typename Frame>
   Status copy(const Frame& frame, uint64_t at, uint64_t count) {
-    bool is_known = true;
-    if (to_.is_mean) {
-      is_known = copy_mean(frame, at, count, to_.to + (next_ - first_));
-    } else {
-      for (int channel = 0; channel < index_.channels; ++channel) {
-        float* const to = to_.to + static_cast<size_t>(channel) * to_.stride + (next_ - first_);
-        is_known = is_known && frame.channel(channel, at, count, to);
-      }
-    }
+    if (!can_become(frame.channels(), *to_)) return changed_channels(frame.channels());
+    const bool is_known = write_samples(frame, at, count, to_->behind(next_ - first_));
     if (!is_known) return Error{Trouble::kContent, "the sound's decoder gives samples of a type that is not known"};
     next_ += count;
     return Done{};
-  }
-
-  // A few samples at a time, which stay in the processor's nearest cache.
-  template <typename Frame>
-  bool copy_mean(const Frame& frame, uint64_t at, uint64_t count, float* to) const {
-    if (index_.channels == 2) return frame.pair_mean(at, count, to);
-    std::array<float, 1024> channel_samples;
-    for (uint64_t done = 0; done < count;) {
-      const auto size = std::min<size_t>(count - done, channel_samples.size());
-      if (!frame.channel(0, at + done, size, to + done)) return false;
-      for (int channel = 1; channel < index_.channels; ++channel) {
-        frame.channel(channel, at + done, size, channel_samples.data());
-        add_channel(std::span(channel_samples).first(size), to + done);
-      }
-      finish_mean(index_.channels, {to + done, size});
-      done += size;
-    }
-    return true;
   }
 
   // An index that was kept may be of another file.
@@ -286,13 +185,27 @@ class AudioDecoder::Run {
     return file_.is_whole() ? damaged() : Error{Trouble::kUnread, "a part of the sound has not been read"};
   }
 
+  double seconds() const { return static_cast<double>(next_) / link_.rate_hz; }
+
   Error damaged() const {
-    const double at_s = static_cast<double>(next_) / index_.rate_hz;
-    return {Trouble::kContent, "sample " + std::to_string(next_) + " of the sound, at " + std::to_string(at_s) +
-                                   " s, can't be decoded: its data is damaged"};
+    return {Trouble::kContent, "sample " + std::to_string(link_.begin + next_) + " of the sound, at " +
+                                   std::to_string(seconds()) + " s, can't be decoded: its data is damaged"};
+  }
+
+  Error changed_rate(int rate_hz) const {
+    return {Trouble::kContent, "the sound's rate changes from " + std::to_string(link_.rate_hz) + " to " +
+                                   std::to_string(rate_hz) + " samples a second at " + std::to_string(seconds()) +
+                                   " s, which is read of MP3, Ogg and joined FLAC alone: convert the file to one rate"};
+  }
+
+  Error changed_channels(int channels) const {
+    return {Trouble::kContent, "the sound's channels change from " + std::to_string(to_->channels) + " to " +
+                                   std::to_string(channels) + " at " + std::to_string(seconds()) +
+                                   " s, and only one channel becomes several, or several one: convert the file"};
   }
 
   Error refusal(int fault) const {
+    if (is_missing_feature(fault)) return lacks_feature(link_.parameters->codec->codec_id, "sound");
     if (fault == AVERROR(ENOMEM)) return fault_of("decoding a sound", fault);
     return damaged();
   }
@@ -300,47 +213,84 @@ class AudioDecoder::Run {
   Status check_limits() { return ++decoded_ % kBetweenChecks == 0 ? budget_.check() : Status(Done{}); }
 
   AudioDecoder& decoder_;
-  const AudioIndex& index_;
+  const AudioLink& link_;
   const ByteParts& file_;
   OpenedDecoder* opened_ = nullptr;  // null: own code has decoded all packets
   const media::CpuBudget budget_;
   std::optional<flac::Stream> flac_;  // none: libavcodec decodes the packets
   uint64_t first_ = 0, end_ = 0;      // the range of samples
   uint64_t next_ = 0;                 // the first sample that is not yet written
-  size_t target_ = 0;                 // the packet that gives the first one
-  int64_t current_ = -1;              // the packet of the last frame
-  uint64_t within_ = 0;               // samples that the decoder gave of it
-  Target to_ = {};
+  size_t start_min_ = 0;
+  size_t target_ = 0;     // the packet that gives the first one
+  int64_t current_ = -1;  // the packet of the last frame
+  uint64_t within_ = 0;   // samples that the decoder gave of it
+  const SampleTarget* to_ = nullptr;
   uint64_t decoded_ = 0;
 };
 
 Status AudioDecoder::decode(const AudioIndex& index, const ByteParts& file, uint64_t first, uint64_t count, float* to,
                             size_t stride) {
-  return decode_to({to, stride, false}, index, file, first, count);
+  return decode_to({to, stride, index.channels, false}, index, file, first, count);
 }
 
 Status AudioDecoder::decode_mean(const AudioIndex& index, const ByteParts& file, uint64_t first, uint64_t count,
                                  float* to) {
-  return decode_to({to, count, true}, index, file, first, count);
+  return decode_to({to, count, index.channels, true}, index, file, first, count);
 }
 
-Status AudioDecoder::decode_to(const Target& target, const AudioIndex& index, const ByteParts& file, uint64_t first,
+Status AudioDecoder::try_packet(const AudioLink& link, const ByteParts& file, size_t packet) {
+  constexpr size_t kBefore = 12;
+  constexpr uint64_t kFloatsMax = 1 << 22;  // more are not looked at
+  const AudioPacket& tried = link.packets[packet];
+  const auto channels = static_cast<uint64_t>(link.channels);
+  if (tried.count == 0 || tried.count * channels > kFloatsMax) return Done{};
+  std::vector<float> to(tried.count * channels);
+  Run run(*this, link, file);
+  run.start_from(packet - std::min(packet, kBefore));
+  return run.run(tried.first, tried.count, {to.data(), tried.count, link.channels, false});
+}
+
+Status AudioDecoder::decode_to(SampleTarget target, const AudioIndex& index, const ByteParts& file, uint64_t first,
                                uint64_t count) {
-  if (count == 0) return Done{};
-  return Run(*this, index, file).run(first, count, target);
-}
-
-void add_channel(std::span<const float> channel, float* sums) {
-  for (size_t i = 0; i < channel.size(); ++i) sums[i] += channel[i];
-}
-
-void finish_mean(int channels, std::span<float> sums) {
-  if (std::has_single_bit(static_cast<unsigned>(channels))) {  // a product is exact there, and faster
-    const float part = 1 / static_cast<float>(channels);
-    for (float& sum : sums) sum *= part;
-  } else {
-    for (float& sum : sums) sum /= static_cast<float>(channels);
+  for (const uint64_t end = first + count; first < end;) {
+    const AudioLink& link = index.link_of(first);
+    const uint64_t at = first - link.begin, some = std::min(end, link.begin + link.given) - first;
+    const Status decoded = link.rate_hz == index.rate_hz
+                               ? Run(*this, link, file).run(at, some, target)
+                               : decode_resampled(target, index.rate_hz, link, file, at, some);
+    if (!decoded) return decoded;
+    target = target.behind(some), first += some;
   }
+  return Done{};
+}
+
+// Some at a time, so that memory is bounded. Little is decoded twice, at their borders.
+Status AudioDecoder::decode_resampled(SampleTarget target, int rate_hz, const AudioLink& link, const ByteParts& file,
+                                      uint64_t first, uint64_t count) {
+  constexpr uint64_t kAtOnce = 1 << 18;  // samples of the faster rate
+  constexpr uint64_t kOutputNs = 16;     // about
+  const auto from = static_cast<uint64_t>(link.rate_hz), to = static_cast<uint64_t>(rate_hz);
+  const audio::Resampler resampler(from, to);
+  const uint64_t step = std::max<uint64_t>(1, from > to ? kAtOnce * to / from : kAtOnce);
+  const auto planes = static_cast<size_t>(target.channels);
+  std::vector<float> in, mean;
+  for (const uint64_t end = first + count; first < end;) {
+    const uint64_t some = std::min(step, end - first);
+    const auto [in_first, in_count] = resampler.inputs(first, some, link.samples);
+    in.resize(in_count * planes), mean.resize(target.is_mean ? some * planes : 0);
+    const Status decoded =
+        Run(*this, link, file).run(in_first, in_count, {in.data(), in_count, target.channels, false});
+    if (!decoded) return decoded;
+    if (limits_.guard != nullptr) limits_.guard->spend(kOutputNs * some * planes);
+    const size_t stride = target.is_mean ? some : target.stride;
+    float* const out = target.is_mean ? mean.data() : target.to;
+    for (size_t plane = 0; plane < planes; ++plane)
+      resampler.run(std::span(in).subspan(plane * in_count, in_count), in_first, first, {out + plane * stride, some},
+                    resampling_);
+    if (target.is_mean) write_mean_of(mean, planes, target.to);
+    target = target.behind(some), first += some;
+  }
+  return Done{};
 }
 
 const std::string& decoder_version() {

@@ -1,6 +1,7 @@
 // Decodes a range of a sound's samples, and as little beside it as is possible: it starts so many packets before the
-// range as the codec needs to give what it gives when all is decoded. One object a decode thread; a decoder is kept
-// from file to file where nothing of a file stays in it (decoder_pool.h).
+// range as the codec needs to give what it gives when all is decoded. Where the channels change on the way, the sound
+// keeps its first number of them: one channel gets the mean of several, and several get a copy of one. One object a
+// decode thread; a decoder is kept from file to file where nothing of a file stays in it (decoder_pool.h).
 #pragma once
 
 #include <cstdint>
@@ -19,6 +20,7 @@
 namespace spdld::ffmpeg {
 
 class DecoderPool;
+struct SampleTarget;
 
 class AudioDecoder {
  public:
@@ -34,6 +36,8 @@ class AudioDecoder {
   // most index.samples, and count at most stride.
   Status decode(const AudioIndex& index, const ByteParts& file, uint64_t first, uint64_t count, float* to,
                 size_t stride);
+  // Whether a packet gives its samples to a decoder that starts a little before it. kContent: it does not.
+  Status try_packet(const AudioLink& link, const ByteParts& file, size_t packet);
   // The same for the mean of all channels, as add_channel() and finish_mean() make it.
   Status decode_mean(const AudioIndex& index, const ByteParts& file, uint64_t first, uint64_t count, float* to);
 
@@ -45,16 +49,18 @@ class AudioDecoder {
 
  private:
   class Run;
-  struct Target;
 
-  Status decode_to(const Target& target, const AudioIndex& index, const ByteParts& file, uint64_t first,
-                   uint64_t count);
+  Status decode_to(SampleTarget target, const AudioIndex& index, const ByteParts& file, uint64_t first, uint64_t count);
+  // The samples [first, first + count) that a link of another rate gives.
+  Status decode_resampled(SampleTarget target, int rate_hz, const AudioLink& link, const ByteParts& file,
+                          uint64_t first, uint64_t count);
 
   const media::DecodeLimits limits_;
   const bool only_libavcodec_;
   const std::unique_ptr<DecoderPool> decoders_;
   flac::FrameDecoder flac_;
-  ByteBuffer padded_;  // a packet for flac_
+  ByteBuffer padded_;      // a packet for flac_
+  ByteBuffer resampling_;  // memory for links of other rates
   uint64_t packets_sent_ = 0, own_packets_ = 0;
 };
 

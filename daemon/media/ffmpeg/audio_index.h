@@ -1,64 +1,44 @@
-// The samples of a file's sound, found by demuxing alone: which packet gives which of them. Nothing is decoded. Samples
-// are numbered from 0 as the ffmpeg program writes them: without the encoder's delay at the start and its padding at
-// the end, where the container tells of these.
+// The samples of a file's sound, found by demuxing alone: which packet gives which of them. Nothing is decoded, but for
+// the last packet of a file that may have been cut.
+//
+// A file may hold several sounds, one behind the other: a chained Ogg file (RFC 3533, 4), or files that were joined.
+// Each is a link of the sound, with a decoder of its own, as if it were alone; the sound is all of its links.
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <span>
+#include <string>
 #include <vector>
 
 #include "daemon/base/byte_parts.h"
 #include "daemon/base/result.h"
 #include "daemon/media/decode_limits.h"
+#include "daemon/media/ffmpeg/audio_link.h"
 
 namespace spdld::ffmpeg {
 
 inline constexpr int kAudioChannelsMax = 64;
 inline constexpr int kAudioRateMin_hz = 1000, kAudioRateMax_hz = 768'000;
-inline constexpr uint64_t kAudioPacketsMax = 8'000'000;  // 22 hours of packets of 10 ms
-
-struct DecoderParameters;  // of the codec; they stay within this room
-
-struct AudioPacket {
-  uint64_t offset = 0;  // in the file, or in AudioIndex::copied where `is_copied`
-  uint64_t first = 0;   // the number of the first sample that it gives
-  uint32_t bytes = 0;
-  uint32_t decoded = 0;    // samples that the decoder makes of it
-  uint32_t skipped = 0;    // of these, at their start, which belong to the encoder's delay
-  uint32_t count = 0;      // samples that it gives, behind the skipped ones
-  bool is_copied = false;  // the container does not hold it in one piece
-};
+inline constexpr uint64_t kAudioPacketsMax = 8'000'000;          // 22 hours of packets of 10 ms
+inline constexpr uint64_t kAudioSamplesMax = uint64_t{1} << 43;  // of a link, so that a product with a rate has room
+inline constexpr size_t kAudioLinksMax = 1000;
 
 struct AudioIndex {
-  AudioIndex();
-  ~AudioIndex();
-  AudioIndex(AudioIndex&&) noexcept;
-  AudioIndex& operator=(AudioIndex&&) noexcept;
+  std::vector<AudioLink> links;   // in the order of time, at least one
+  int rate_hz = 0, channels = 0;  // of the first link, to which the others are converted
+  uint64_t samples = 0;           // of each channel; at least one
+  double start_s = 0;             // the file's time at which the first sample is heard; 0 where no times are told
+  uint64_t foreign_bytes = 0;     // of the stream, that are no sound: tags between frames, and what is behind them
 
-  std::unique_ptr<DecoderParameters> parameters;
-  std::vector<AudioPacket> packets;  // in the order of decoding
-  std::vector<uint8_t> copied;
-  int rate_hz = 0, channels = 0;
-  uint64_t samples = 0;  // of each channel; at least one
-  uint64_t preroll = 0;  // of Opus: samples before a packet that its decoder needs
-  uint64_t delay = 0;    // samples that are left out at the start
-  uint64_t padding = 0;  // and at the end
-  double start_s = 0;    // the file's time at which the first sample is heard; 0 where the container tells no times
-
-  // The packet that gives this sample. Precondition: sample < samples.
-  size_t packet_of(uint64_t sample) const;
-  // Whether samples depend on the packet at which decoding starts, as the noise of AAC does.
+  void append(AudioLink link);
+  // The link that gives this sample. Precondition: sample < samples.
+  const AudioLink& link_of(uint64_t sample) const;
+  // Whether samples depend on the packet at which decoding starts.
   bool depends_on_start() const;
-  // The packet at which a decoder starts, so that `packet` gives what it gives when all is decoded.
-  size_t start_of(size_t packet) const;
-  // Whether a decoder that starts later is given the first packet before, for what the first one alone tells.
-  bool needs_first_packet() const;
+  // The packet at which decoding starts for this sample, counted through all links. Precondition: sample < samples.
+  size_t start_of(uint64_t sample) const;
   // The parts of the file that a decoder reads for the samples [first, first + count). Precondition: they are some of
   // the sound's.
   std::vector<ByteRange> ranges_of(uint64_t first, uint64_t count) const;
-  // Empty: the file's parts lack it.
-  std::span<const uint8_t> data_of(const AudioPacket& packet, const ByteParts& file) const;
 };
 
 // `file` is borrowed for the call; packets are found again in it by their offsets. kContent: it holds no sound, none of

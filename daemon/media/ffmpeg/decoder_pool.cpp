@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <string_view>
 
 #include "daemon/media/ffmpeg/enumerations.h"
 
@@ -54,10 +55,33 @@ void add_side(AVPacketSideDataType type, std::span<const uint8_t> bytes, AVPacke
 
 }  // namespace
 
+std::string name_of_codec(AVCodecID codec) {
+  const AVCodecDescriptor* const known = lib::avcodec_descriptor_get(codec);
+  if (known == nullptr) return "a format that FFmpeg does not know";
+  return known->long_name != nullptr ? known->long_name : known->name;
+}
+
+Error lacks_feature(AVCodecID codec, const std::string& what) {
+  return {Trouble::kContent, "the " + what + " is coded as " + name_of_codec(codec) +
+                                 " with a feature that FFmpeg's decoder lacks: code it in another way"};
+}
+
+const AVCodec* decoder_of(AVCodecID codec) {
+  const bool is_mpeg = codec == AV_CODEC_ID_MP1 || codec == AV_CODEC_ID_MP2;
+  const AVCodec* const by_floats =
+      is_mpeg ? lib::avcodec_find_decoder_by_name(codec == AV_CODEC_ID_MP1 ? "mp1float" : "mp2float") : nullptr;
+  return by_floats != nullptr ? by_floats : lib::avcodec_find_decoder(codec);
+}
+
+bool is_mpeg_float(const AVCodec& decoder) {
+  const std::string_view name = decoder.name;
+  return name.starts_with("mp") && name.ends_with("float");
+}
+
 Result<std::unique_ptr<DecoderParameters>> decoder_parameters(const AVCodecParameters& codec, const std::string& what) {
-  const AVCodec* const decoder = lib::avcodec_find_decoder(codec.codec_id);
+  const AVCodec* const decoder = decoder_of(codec.codec_id);
   if (decoder == nullptr)
-    return Error{Trouble::kContent, "the " + what + " is coded as " + lib::avcodec_get_name(codec.codec_id) +
+    return Error{Trouble::kContent, "the " + what + " is coded as " + name_of_codec(codec.codec_id) +
                                         ", for which the FFmpeg that spdld runs with has no decoder"};
   auto parameters = std::make_unique<DecoderParameters>();
   parameters->codec = copy_of(codec);
@@ -128,6 +152,7 @@ Result<OpenedDecoder*> DecoderPool::decoder_for(const DecoderParameters& paramet
   context.thread_count = 1;  // samples are decoded beside one another instead
   prepare(context);
   if (fault >= 0) fault = lib::avcodec_open2(&context, parameters.decoder, nullptr);
+  if (is_missing_feature(fault)) return lacks_feature(wanted.codec_id, what);
   if (fault < 0) return fault_of("the " + what + "'s decoder does not take its header", fault);
   if (opened_.size() == kOpenedMax) opened_.pop_back();
   opened_.insert(opened_.begin(), std::move(opened));

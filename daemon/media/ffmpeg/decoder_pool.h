@@ -24,6 +24,18 @@ struct DecoderParameters {
   const AVCodec* decoder = nullptr;
 };
 
+// "Monkey's Audio"
+std::string name_of_codec(AVCodecID codec);
+
+// kContent: a decoder of this codec lacks a feature of the stream. `what` as below.
+Error lacks_feature(AVCodecID codec, const std::string& what);
+
+// The decoder for this codec, or null. Of MPEG audio below layer III it is the one with floats: the other one rounds
+// with what rounding left over before, so that segments would differ from the whole.
+const AVCodec* decoder_of(AVCodecID codec);
+// Whether that decoder was found.
+bool is_mpeg_float(const AVCodec& decoder);
+
 // A copy of the stream's parameters, with its decoder. `what` is the stream in a sentence: "video". kContent: there is
 // no decoder.
 Result<std::unique_ptr<DecoderParameters>> decoder_parameters(const AVCodecParameters& codec, const std::string& what);

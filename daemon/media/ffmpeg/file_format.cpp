@@ -5,6 +5,8 @@
 #include <optional>
 #include <string_view>
 
+#include "daemon/media/ffmpeg/mpeg_audio.h"
+
 namespace spdld::ffmpeg {
 namespace {
 
@@ -74,52 +76,48 @@ bool begins_wav(Bytes head) {
          (head.size() <= kActAt || head[kActAt] != 0x84);
 }
 
-// ISO/IEC 11172-3, 2.4.1.3 and 13818-3, 2.4.2.3: the bytes of a frame of layer III. None: it is no header, or one that
-// does not tell them.
-std::optional<size_t> mp3_frame_bytes(uint32_t header) {
-  constexpr std::array<std::array<uint32_t, 15>, 2> kRates_kbps = {
-      {{0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320},
-       {0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160}}};
-  constexpr std::array<uint32_t, 3> kRates_hz = {44'100, 48'000, 32'000};
-  const uint32_t version = header >> 19 & 3, layer = header >> 17 & 3, code = header >> 12 & 15;
-  const uint32_t rate_code = header >> 10 & 3;
-  if (header >> 21 != 0x7FF || version == 1 || layer != 1 || code == 0 || code == 15 || rate_code == 3)
-    return std::nullopt;
-  const bool is_half = version != 3;  // MPEG-2, and at a quarter of the rates what is called MPEG-2.5
-  const uint32_t rate_hz = kRates_hz[rate_code] >> (version == 3 ? 0 : version == 2 ? 1 : 2);
-  return (is_half ? 72'000 : 144'000) * kRates_kbps[is_half][code] / rate_hz + (header >> 9 & 1);
-}
+// libavformat's demuxer of MP3 is sure with so many frames, one behind the other, and the head of one more.
+constexpr int kFrames = 7;
 
-// The bytes of an ID3v2 tag at the start (ID3v2.4.0, 3.1); 0: there is none.
-size_t id3v2_bytes(Bytes bytes) {
-  constexpr size_t kHead = 10;
-  if (bytes.size() < kHead || !text_in(bytes).starts_with("ID3") || bytes[3] == 0xFF || bytes[4] == 0xFF) return 0;
-  size_t size = 0;
-  for (const uint8_t byte : bytes.subspan(6, 4)) {
-    if (byte >= 0x80) return 0;
-    size = size << 7 | byte;
-  }
-  constexpr uint8_t kHasFooter = 0x10;
-  return kHead + size + ((bytes[5] & kHasFooter) != 0 ? kHead : 0);
-}
-
-// So many frames, one behind the other, and the head of one more: libavformat's demuxer is sure with seven.
 bool begins_mp3(Bytes bytes) {
-  constexpr int kFrames = 7;
-  constexpr uint32_t kSame = 0xFFFE'0C00;           // of the headers: the version, the layer and the rate
-  constexpr size_t kTagBytesMax = size_t{1} << 19;  // libavformat looks at twice as many bytes
-  size_t at = id3v2_bytes(bytes);
-  if (at > kTagBytesMax) return false;
+  constexpr uint32_t kSame = 0xFFFE'0C00;  // of the headers: the version, the layer and the rate
+  size_t at = 0;
   uint32_t first = 0;
   for (int i = 0; i <= kFrames; ++i) {
     if (at > bytes.size() || bytes.size() - at < 4) return false;
     const uint32_t header = number_in(bytes, at, 4);
-    const std::optional<size_t> frame_bytes = mp3_frame_bytes(header);
+    const std::optional<MpegFrame> frame = mpeg_frame(header);
     if (i == 0) first = header;
-    if (!frame_bytes || (header & kSame) != (first & kSame)) return false;
-    at += *frame_bytes;
+    if (!frame || frame->layer != 3 || frame->bytes == 0 || (header & kSame) != (first & kSame)) return false;
+    at += frame->bytes;
   }
   return true;
+}
+
+// ISO/IEC 13818-7, 6.2: frames of AAC with their headers, one behind the other.
+bool begins_adts(Bytes bytes) {
+  constexpr uint32_t kSync = 0xFFF0'0000, kSyncBits = 0xFFF6'0000, kSame = 0xFFFF'FDC0;
+  constexpr size_t kHead = 7;
+  size_t at = 0;
+  uint32_t first = 0;
+  for (int i = 0; i <= kFrames; ++i) {
+    if (at > bytes.size() || bytes.size() - at < kHead) return false;
+    const uint32_t header = number_in(bytes, at, 4), frame_bytes = number_in(bytes, at + 3, 3) >> 5 & 0x1FFF;
+    if (i == 0) first = header;
+    if ((header & kSyncBits) != kSync || frame_bytes < kHead || (header & kSame) != (first & kSame)) return false;
+    at += frame_bytes;
+  }
+  return true;
+}
+
+// libavformat looks at no more than a megabyte of a file, and pictures in tags may be larger.
+const char* format_behind_tags(Bytes bytes) {
+  while (const size_t tag = id3v2_bytes(bytes)) {
+    if (tag >= bytes.size()) return nullptr;
+    bytes = bytes.subspan(tag);
+  }
+  if (begins_flac(bytes)) return "flac";
+  return begins_mp3(bytes) ? "mp3" : begins_adts(bytes) ? "aac" : nullptr;
 }
 
 }  // namespace
@@ -131,6 +129,7 @@ const char* format_told_by(std::span<const uint8_t> bytes) {
   if (begins_ogg(head)) return "ogg";
   if (begins_matroska(head)) return "matroska";
   if (begins_wav(head)) return "wav";
+  if (id3v2_bytes(bytes) > 0) return format_behind_tags(bytes);
   return begins_mp3(bytes) ? "mp3" : nullptr;
 }
 

@@ -129,6 +129,8 @@ class FrameSearch {
 
 }  // namespace
 
+bool is_intact_flac(std::span<const uint8_t> frame) { return crc16_of(frame) == 0; }
+
 std::optional<std::vector<FlacFrame>> find_flac_frames(std::span<const uint8_t> file, uint64_t start,
                                                        const FlacStream& stream, const media::CpuBudget& budget) {
   FrameSearch search(file, start, stream);

@@ -30,4 +30,7 @@ struct FlacStream {
 std::optional<std::vector<FlacFrame>> find_flac_frames(std::span<const uint8_t> file, uint64_t start,
                                                        const FlacStream& stream, const media::CpuBudget& budget);
 
+// Whether the CRC at the frame's end is right.
+bool is_intact_flac(std::span<const uint8_t> frame);
+
 }  // namespace spdld::ffmpeg

@@ -19,6 +19,7 @@ constexpr uint64_t kUnreadBytes = 256 << 10;  // that are asked for where a part
 // libavformat may look at so much, to find the format and the parameters.
 constexpr int64_t kProbeBytes = int64_t{5} << 20;
 constexpr int kStreamsMax = 64;
+constexpr char kNoSuchFile[] = "it is no file of video or sound that can be read";
 // Formats that name other files or devices are not among them, since a file may only speak of itself.
 constexpr char kFormats[] =
     "mov,matroska,webm,avi,flv,mpegts,mpeg,mpegvideo,h264,hevc,m4v,mjpeg,ivf,obu,ogg,gif,apng,webp,asf,mxf,nut,wav,w64,"
@@ -28,8 +29,13 @@ constexpr char kFormats[] =
 
 std::string text_of(int fault) {
   std::array<char, AV_ERROR_MAX_STRING_SIZE> text{};
-  lib::av_strerror(fault, text.data(), text.size());
+  // For other faults it writes their numbers.
+  if (lib::av_strerror(fault, text.data(), text.size()) < 0) return "for a reason that FFmpeg has no words for";
   return text.data();
+}
+
+bool is_missing_feature(int fault) {
+  return fault == AVERROR_PATCHWELCOME || fault == AVERROR_EXPERIMENTAL || fault == AVERROR(ENOSYS);
 }
 
 Error fault_of(const std::string& what, int fault) { return {Trouble::kContent, what + " (" + text_of(fault) + ")"}; }
@@ -125,6 +131,8 @@ Status Input::lack(std::vector<ByteRange> parts) {
   return failure("the file's header can't be read", 0);
 }
 
+Status Input::need(const ByteRange& part) { return bytes_.has(part) ? Status(Done{}) : lack({part}); }
+
 // libavformat looks into the packets of other codecs, for their times, or since a container holds them in pieces.
 Status Input::begin_packets(AVCodecID codec) {
   constexpr std::array kUnseen = {AV_CODEC_ID_H264,   AV_CODEC_ID_HEVC, AV_CODEC_ID_MJPEG,
@@ -137,6 +145,30 @@ Status Input::begin_packets(AVCodecID codec) {
   if (is_unseen && is_movie) context_->flags |= AVFMT_FLAG_NOPARSE;
   return Done{};
 }
+
+namespace {
+
+bool is_read_here(std::string_view format) {
+  const std::string all = "," + std::string(kFormats) + ",";
+  const std::string_view first = format.substr(0, format.find(','));
+  return all.find("," + std::string(first) + ",") != all.npos;
+}
+
+// Names the format, where libavformat knows one that is not read here; else empty.
+std::string format_not_read(std::span<const uint8_t> bytes) {
+  constexpr size_t kLookedAt = 1 << 16;
+  ByteBuffer memory;
+  static_assert(AVPROBE_PADDING_SIZE <= AV_INPUT_BUFFER_PADDING_SIZE);
+  const std::span<const uint8_t> head = padded(bytes.first(std::min(bytes.size(), kLookedAt)), memory);
+  const AVProbeData data = {"", const_cast<uint8_t*>(head.data()), static_cast<int>(head.size()), nullptr};
+  int score = 0;
+  const AVInputFormat* const format = lib::av_probe_input_format3(&data, 1, &score);
+  if (format == nullptr || score <= AVPROBE_SCORE_RETRY || is_read_here(format->name)) return {};
+  const std::string name = format->long_name != nullptr ? format->long_name : format->name;
+  return "the file's format is " + name + ", which is not read as video or sound: convert it";
+}
+
+}  // namespace
 
 Status Input::open() {
   if (!bytes_.is_whole()) {
@@ -162,8 +194,10 @@ Status Input::open() {
   const AVInputFormat* const format = told == nullptr ? nullptr : lib::av_find_input_format(told);
   // Frees the context where it fails. Without a format it asks all of its demuxers.
   const int fault = lib::avformat_open_input(&context_, nullptr, format, nullptr);
-  if (fault < 0 || !unread_.empty()) return failure("it is no file of video or sound that can be read", fault);
-  return Done{};
+  if (fault >= 0 && unread_.empty()) return Done{};
+  const Error failed = failure(kNoSuchFile, fault);
+  const std::string other = failed.trouble == Trouble::kContent ? format_not_read(bytes_.from(0)) : std::string();
+  return other.empty() || budget_.is_spent() ? failed : Error{Trouble::kContent, other};
 }
 
 Input::~Input() {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "daemon/base/byte_buffer.h"
@@ -30,6 +31,8 @@ using PacketHandle = std::unique_ptr<AVPacket, Free>;
 
 // "Invalid data found when processing input"
 std::string text_of(int fault);
+// Whether the fault says that FFmpeg lacks something, and not that the content is damaged.
+bool is_missing_feature(int fault);
 // kContent: "it is no file of video or sound that can be read (Invalid data found ...)". So is "Cannot allocate
 // memory", since it comes from sizes that a damaged file claims.
 Error fault_of(const std::string& what, int fault);
@@ -70,6 +73,7 @@ class Input {
   // part of the file is needed that is not there, and further calls fail.
   Status open();
   AVFormatContext& context() { return *context_; }
+  std::string_view format() const { return context_->iformat->name; }
   // The stream of this kind, or null: there is none. Of several ones it is that of most pixels or channels, and the
   // first of equal ones, as the ffmpeg program chooses. All others are left out from now on.
   AVStream* choose(AVMediaType kind);
@@ -86,6 +90,8 @@ class Input {
   // To be called before read(). Where only parts of the file are there, read() gives packets without their content, if
   // their places and times can be told in this way. kUnread: they can't, and the whole file is needed.
   Status begin_packets(AVCodecID codec);
+  // kUnread: this part of the file is not there.
+  Status need(const ByteRange& part);
   // Where the packet's data lies. Where it does not lie in one piece, a copy is added to `copied`.
   PacketPlace place_of(const AVPacket& packet, std::vector<uint8_t>& copied) const;
   // The next packet of the chosen stream. False: the file has no more. Error: kContent, its data is damaged.

@@ -13,7 +13,7 @@
 namespace spdld::ffmpeg {
 namespace {
 
-constexpr int kVideoVersion = 2, kAudioVersion = 2;  // raised where the bytes change
+constexpr int kVideoVersion = 2, kAudioVersion = 3;  // raised where the bytes change
 constexpr uint64_t kExtradataMax = 16 << 20;
 constexpr uint64_t kOffsetMax = uint64_t{1} << 62;
 constexpr int kTurnStep = 90;
@@ -112,7 +112,7 @@ bool take_codec(KeptReader& from, AVMediaType type, Kept& kept) {
     std::memset(codec.extradata + extradata.size(), 0, AV_INPUT_BUFFER_PADDING_SIZE);
     codec.extradata_size = static_cast<int>(extradata.size());
   }
-  kept.decoder = lib::avcodec_find_decoder(codec.codec_id);
+  kept.decoder = decoder_of(codec.codec_id);
   return kept.decoder != nullptr;
 }
 
@@ -230,10 +230,10 @@ bool take_rest(KeptReader& from, VideoIndex& index) {
 
 constexpr uint64_t kAudioIsCopied = 1, kIsPlain = 2;  // plain: nothing of what is decoded is left out
 
-void put_packets(KeptWriter& to, const AudioIndex& index) {
-  to.number(index.packets.size());
+void put_packets(KeptWriter& to, const AudioLink& link) {
+  to.number(link.packets.size());
   Places places;
-  for (const AudioPacket& packet : index.packets) {
+  for (const AudioPacket& packet : link.packets) {
     const bool is_plain = packet.skipped == 0 && packet.count == packet.decoded;
     to.number((packet.is_copied ? kAudioIsCopied : 0) | (is_plain ? kIsPlain : 0));
     places.put(to, packet);
@@ -242,39 +242,51 @@ void put_packets(KeptWriter& to, const AudioIndex& index) {
   }
 }
 
-bool take_packets(KeptReader& from, AudioIndex& index) {
+bool take_packets(KeptReader& from, AudioLink& link) {
   const uint64_t packets = from.number();
   if (packets == 0 || packets > kAudioPacketsMax || packets > from.rest().size()) return false;
-  index.packets.resize(packets);
+  link.packets.resize(packets);
   Places places;
-  for (AudioPacket& packet : index.packets) {
+  for (AudioPacket& packet : link.packets) {
     const uint64_t flags = from.number();
     packet.is_copied = (flags & kAudioIsCopied) != 0;
-    if (!places.take(from, index.copied.size(), packet)) return false;
+    if (!places.take(from, link.copied.size(), packet)) return false;
     const uint64_t decoded = from.number();
     const bool is_plain = (flags & kIsPlain) != 0;
     const uint64_t skipped = is_plain ? 0 : from.number(), count = is_plain ? decoded : from.number();
     if (decoded > UINT32_MAX || skipped > decoded || count > decoded - skipped) return false;
-    packet.first = index.samples;
+    packet.first = link.samples;
     packet.decoded = static_cast<uint32_t>(decoded);
     packet.skipped = static_cast<uint32_t>(skipped);
     packet.count = static_cast<uint32_t>(count);
-    index.samples += count;
+    link.samples += count;
   }
-  return from.ok() && index.samples > 0;
+  return from.ok() && link.samples > 0;
 }
 
-bool take_rest(KeptReader& from, AudioIndex& index) {
-  index.rate_hz = static_cast<int>(from.number() & INT32_MAX);
-  index.channels = static_cast<int>(from.number() & INT32_MAX);
-  index.preroll = from.number();
-  index.delay = from.number();
-  index.padding = from.number();
-  index.start_s = take_double(from);
+void put_link(KeptWriter& to, const AudioLink& link) {
+  put_codec(to, *link.parameters->codec);
+  to.number(static_cast<uint64_t>(link.rate_hz));
+  to.number(static_cast<uint64_t>(link.channels));
+  to.number(link.preroll);
+  to.number(link.delay);
+  to.number(link.padding);
+  to.text(chars_of(link.copied));
+  put_packets(to, link);
+}
+
+bool take_link(KeptReader& from, AudioLink& link) {
+  link.parameters = std::make_unique<DecoderParameters>();
+  if (!take_codec(from, AVMEDIA_TYPE_AUDIO, *link.parameters)) return false;
+  link.rate_hz = static_cast<int>(from.number() & INT32_MAX);
+  link.channels = static_cast<int>(from.number() & INT32_MAX);
+  link.preroll = from.number();
+  link.delay = from.number();
+  link.padding = from.number();
   const std::string_view copied = from.text();
-  index.copied.assign(copied.begin(), copied.end());
-  return take_packets(from, index) && index.rate_hz >= kAudioRateMin_hz && index.rate_hz <= kAudioRateMax_hz &&
-         index.channels >= 1 && index.channels <= kAudioChannelsMax;
+  link.copied.assign(copied.begin(), copied.end());
+  return take_packets(from, link) && link.samples <= kAudioSamplesMax && link.rate_hz >= kAudioRateMin_hz &&
+         link.rate_hz <= kAudioRateMax_hz && link.channels >= 1 && link.channels <= kAudioChannelsMax;
 }
 
 }  // namespace
@@ -306,15 +318,10 @@ std::string packed(const VideoIndex& index) {
 
 std::string packed(const AudioIndex& index) {
   KeptWriter to;
-  put_codec(to, *index.parameters->codec);
-  to.number(static_cast<uint64_t>(index.rate_hz));
-  to.number(static_cast<uint64_t>(index.channels));
-  to.number(index.preroll);
-  to.number(index.delay);
-  to.number(index.padding);
   put_double(to, index.start_s);
-  to.text(chars_of(index.copied));
-  put_packets(to, index);
+  to.number(index.foreign_bytes);
+  to.number(index.links.size());
+  for (const AudioLink& link : index.links) put_link(to, link);
   return to.take();
 }
 
@@ -329,8 +336,15 @@ std::optional<VideoIndex> unpacked_video(std::span<const uint8_t> bytes) {
 std::optional<AudioIndex> unpacked_audio(std::span<const uint8_t> bytes) {
   KeptReader from(chars_of(bytes));
   AudioIndex index;
-  index.parameters = std::make_unique<DecoderParameters>();
-  if (!take_codec(from, AVMEDIA_TYPE_AUDIO, *index.parameters) || !take_rest(from, index)) return std::nullopt;
+  index.start_s = take_double(from);
+  index.foreign_bytes = from.number();
+  const uint64_t links = from.number();
+  if (links == 0 || links > kAudioLinksMax) return std::nullopt;
+  for (uint64_t i = 0; i < links; ++i) {
+    AudioLink link;
+    if (!take_link(from, link)) return std::nullopt;
+    index.append(std::move(link));
+  }
   return index;
 }
 

@@ -59,7 +59,9 @@ extern "C" {
   F(avcodec, avcodec_align_dimensions2) \
   F(avcodec, avcodec_alloc_context3) \
   F(avcodec, avcodec_default_get_buffer2) \
+  F(avcodec, avcodec_descriptor_get) \
   F(avcodec, avcodec_find_decoder) \
+  F(avcodec, avcodec_find_decoder_by_name) \
   F(avcodec, avcodec_flush_buffers) \
   F(avcodec, avcodec_free_context) \
   F(avcodec, avcodec_get_name) \
@@ -74,6 +76,7 @@ extern "C" {
   F(avcodec, avcodec_version) \
   F(avformat, av_find_input_format) \
   F(avformat, av_guess_frame_rate) \
+  F(avformat, av_probe_input_format3) \
   F(avformat, av_read_frame) \
   F(avformat, av_stream_get_side_data) \
   F(avformat, avformat_alloc_context) \

@@ -1,5 +1,5 @@
 // The transforms beside a plain sum, and the loops over rows beside plain formulas; on every instruction set the same.
-#include "daemon/media/audio/fourier.h"
+#include "daemon/media/signal/fourier.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -9,8 +9,8 @@
 #include <numbers>
 #include <vector>
 
-#include "daemon/media/audio/lanes.h"
-#include "daemon/media/audio/resampler.h"
+#include "daemon/media/signal/lanes.h"
+#include "daemon/media/signal/resampler.h"
 #include "tests/media/image/on_all_sets.h"
 
 namespace spdld::fourier_test {

@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-#include "daemon/media/audio/resampler.h"
+#include "daemon/media/signal/resampler.h"
 
 namespace spdld::resampler_test {
 namespace {

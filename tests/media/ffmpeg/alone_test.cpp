@@ -314,5 +314,55 @@ TEST_CASE("a file gives what it gives alone in each of several threads", "[alone
   for (const auto& lines : wrong) CHECK(lines_of(lines) == "");
 }
 
+// Segments at random places of a file that differ from its whole sound. None: it has no such sound.
+std::optional<std::vector<std::string>> wrong_segments_of(const Relative& file, Decoders& decoders,
+                                                          std::mt19937_64& random) {
+  const auto index = ffmpeg::index_audio(file.bytes);
+  if (!index || index->depends_on_start()) return std::nullopt;
+  const auto channels = static_cast<size_t>(index->channels);
+  const uint64_t all = index->samples;
+  std::vector<float> whole(all * channels);
+  if (!decoders.audio.decode(*index, file.bytes, 0, all, whole.data(), all)) return std::nullopt;
+  std::vector<std::string> wrong;
+  for (int i = 0; i < 6; ++i) {
+    const uint64_t first = random() % all, count = 1 + random() % std::min<uint64_t>(all - first, 20'000);
+    std::vector<float> some(count * channels);
+    const Status decoded = decoders.audio.decode(*index, file.bytes, first, count, some.data(), count);
+    bool is_same = static_cast<bool>(decoded);
+    for (size_t c = 0; c < channels && is_same; ++c)
+      is_same = std::equal(&some[c * count], &some[c * count] + count, &whole[c * all + first]);
+    if (!is_same)
+      wrong.push_back(file.name + ": samples " + std::to_string(first) + " + " + std::to_string(count) +
+                      (decoded ? " differ" : ": " + decoded.error().message));
+  }
+  return wrong;
+}
+
+TEST_CASE("a segment of a sound is that part of the whole, in each of several threads", "[alone]") {
+  const Known& all = known();
+  std::array<std::vector<std::string>, 2> wrong;
+  std::array<int, 2> looked_at{};
+  {
+    std::vector<std::jthread> threads;
+    for (unsigned i = 0; i < wrong.size(); ++i)
+      threads.emplace_back([&, i] {
+        std::mt19937_64 random(30 + i);
+        Decoders decoders;
+        std::vector<const Relative*> files;
+        for (const Relative& file : all.files())
+          if (!file.is_video) files.push_back(&file);
+        std::shuffle(files.begin(), files.end(), random);
+        for (const Relative* file : files) {
+          const auto found = wrong_segments_of(*file, decoders, random);
+          if (!found) continue;
+          wrong[i].insert(wrong[i].end(), found->begin(), found->end());
+          ++looked_at[i];
+        }
+      });
+  }
+  for (const auto& lines : wrong) CHECK(lines_of(lines) == "");
+  for (const int files : looked_at) CHECK(files >= 150);
+}
+
 }  // namespace
 }  // namespace spdld::alone_test

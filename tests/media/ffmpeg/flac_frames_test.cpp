@@ -54,8 +54,9 @@ Frames frames_of(const std::string& file, const media::DecodeLimits& limits = {}
 
 bool are_packets_of(const Frames& frames, const std::string& file) {
   const Result<ffmpeg::AudioIndex> index = ffmpeg::index_audio_by_libavformat(bytes_of(file));
-  if (!frames || !index || !index->copied.empty()) return false;
-  return std::equal(frames->begin(), frames->end(), index->packets.begin(), index->packets.end(),
+  if (!frames || !index || index->links.size() != 1 || !index->links.front().copied.empty()) return false;
+  const auto& packets = index->links.front().packets;
+  return std::equal(frames->begin(), frames->end(), packets.begin(), packets.end(),
                     [](const ffmpeg::FlacFrame& frame, const ffmpeg::AudioPacket& packet) {
                       return frame == ffmpeg::FlacFrame{packet.offset, packet.bytes, packet.count};
                     });

@@ -106,6 +106,7 @@ constexpr Coding kSounds[] = {
     {"eac3", "eac3", "-b:a 96k", "-b:a 64k -ac 1", Spread::kJoined},
     {"mkv", "eac3", "-b:a 96k", "-b:a 192k", Spread::kJoined},
     {"mkv", "mp2", "-b:a 96k", "-b:a 192k", Spread::kJoined},
+    {"mp2", "mp2", "-b:a 96k", "-b:a 192k"},
     {"mp3", "libmp3lame", "-b:a 96k", "-q:a 8", Spread::kJoined},
     {"mkv", "libmp3lame", "-b:a 96k", "-q:a 8", Spread::kJoined},
     {"opus", "libopus", "-b:a 64k", "-b:a 12k -application voip", Spread::kJoined},
@@ -170,6 +171,18 @@ constexpr Copy kCopies[] = {
     {"aac.1.m4a", "", "ts"},
 };
 
+// Sounds as they come from joined recordings: whole files one behind the other, with tags between and behind them.
+constexpr std::array<std::pair<const char*, const char*>, 8> kChains = {{{"libvorbis.1.ogg", "libvorbis.2.ogg"},
+                                                                         {"libopus.1.opus", "libopus.2.opus"},
+                                                                         {"libvorbis.2.ogg", "libopus.1.opus"},
+                                                                         {"libspeex.1.ogg", "libvorbis.1.ogg"},
+                                                                         {"flac.1.flac", "flac.2.flac"},
+                                                                         {"libmp3lame.1.mp3", "libmp3lame.2.mp3"},
+                                                                         {"libmp3lame.2.mp3", "libmp3lame.slow.mp3"},
+                                                                         {"mp2.1.mp2", "mp2.2.mp2"}}};
+constexpr std::array<std::string_view, 11> kCutAtEnd = {"mp3", "aac", "flac", "ogg", "opus", "wav",
+                                                        "m4a", "mkv", "tta",  "wv",  "ts"};
+
 constexpr std::array<std::string_view, 5> kCutAtStart = {"mp3", "aac", "ac3", "eac3", "ts"};
 
 std::set<std::string> encoders() {
@@ -198,6 +211,8 @@ class Maker {
     describe();
     copy();
     cut();
+    chain();
+    cut_end();
     std::vector<Relative> all;
     for (const auto& [family, names] : families_)
       for (const auto& [name, is_video] : names) all.push_back({name, family, is_video, bytes_of(folder_ / name)});
@@ -307,6 +322,47 @@ class Maker {
                    static_cast<std::streamsize>(bytes.size() - from));
       }
     }
+  }
+
+  void write(const std::string& path, const std::vector<std::string>& parts) {
+    std::ofstream file(path, std::ios::binary);
+    for (const std::string& part : parts) file << part;
+  }
+
+  void chain() {
+    if (!encoders_.contains("libmp3lame")) return;
+    run_ffmpeg(words_of("-i " + (folder_ / "libmp3lame.1.mp3").string() + " -ar 22050 -ac 1 " +
+                        put("libmp3lame", "libmp3lame.slow.mp3", false)));
+    const std::string tag = std::string("ID3\x04\0\0\0\0\x05\x00", 10) + std::string(640, 't');
+    int number = 0;
+    for (const auto& [first, second] : kChains) {
+      const std::string a = text_of(folder_ / first), b = text_of(folder_ / second), name = first;
+      if (a.empty() || b.empty()) continue;
+      const std::string family = name.substr(0, name.find('.')), ending = name.substr(name.rfind('.'));
+      const std::string between = ending == ".mp3" || ending == ".flac" ? tag : "";
+      const std::string chained = family + ".chain-" + std::to_string(number++);
+      write(put(family, chained + ending, false), {a, between, b});
+      if (ending == ".mp3") write(put(family, chained + ".tail" + ending, false), {a, b, tag, std::string(900, '\0')});
+    }
+  }
+
+  void cut_end() {
+    for (auto& [family, names] : families_) {
+      const auto whole = names;
+      for (const auto& [name, is_video] : whole) {
+        const std::string ending = name.substr(name.rfind('.') + 1);
+        const bool is_wanted = !is_video && name.find(".2.") != name.npos && name.find(".cut.") == name.npos &&
+                               std::find(kCutAtEnd.begin(), kCutAtEnd.end(), ending) != kCutAtEnd.end();
+        if (!is_wanted) continue;
+        const std::string content = text_of(folder_ / name);
+        write(put(family, name + ".cut-end." + ending, false), {content.substr(0, content.size() * 4 / 5 + 3)});
+      }
+    }
+  }
+
+  static std::string text_of(const std::filesystem::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
   }
 
   const std::filesystem::path folder_;

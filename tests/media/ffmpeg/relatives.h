@@ -1,7 +1,8 @@
 // Small videos and sounds of many codecs, each with relatives that share its header and differ in what their packets
 // hold: other settings of the encoder, files that were joined without encoding them anew, also ones of two sizes, MP4
-// files whose parts have descriptions of their own, headers that are repeated in packets, and files whose beginning is
-// missing. Made by the ffmpeg program; codecs that it can't encode are left out.
+// files whose parts have descriptions of their own, headers that are repeated in packets, files whose beginning or end
+// is missing, and sounds one behind the other, with tags. Made by the ffmpeg program; codecs that it can't encode are
+// left out.
 #pragma once
 
 #include <cstdint>

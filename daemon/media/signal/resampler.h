@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/media/audio/block_resampler.h"
+#include "daemon/media/signal/block_resampler.h"
 
 namespace spdld::audio {
 

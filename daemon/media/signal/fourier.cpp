@@ -1,10 +1,10 @@
-#include "daemon/media/audio/fourier.h"
+#include "daemon/media/signal/fourier.h"
 
 #include <cmath>
 #include <numbers>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "daemon/media/audio/fourier.cpp"
+#define HWY_TARGET_INCLUDE "daemon/media/signal/fourier.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 

@@ -1,11 +1,11 @@
-#include "daemon/media/audio/block_resampler.h"
+#include "daemon/media/signal/block_resampler.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 
 #include "daemon/base/byte_buffer.h"
-#include "daemon/media/audio/lanes.h"
+#include "daemon/media/signal/lanes.h"
 
 namespace spdld::audio {
 namespace {

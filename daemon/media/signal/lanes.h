@@ -1,4 +1,4 @@
-// Loops over rows that hold several series in the lanes of vectors, as daemon/media/audio/fourier.h has them. Results
+// Loops over rows that hold several series in the lanes of vectors, as daemon/media/signal/fourier.h has them. Results
 // are the same on every machine. Pure functions; any thread.
 #pragma once
 
@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "daemon/media/audio/fourier.h"
+#include "daemon/media/signal/fourier.h"
 
 namespace spdld::audio {
 

@@ -1,4 +1,4 @@
-#include "daemon/media/audio/resampler.h"
+#include "daemon/media/signal/resampler.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,10 +1,10 @@
-#include "daemon/media/audio/lanes.h"
+#include "daemon/media/signal/lanes.h"
 
 #include <cmath>
 #include <limits>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "daemon/media/audio/lanes.cpp"
+#define HWY_TARGET_INCLUDE "daemon/media/signal/lanes.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "daemon/base/byte_buffer.h"
-#include "daemon/media/audio/fourier.h"
+#include "daemon/media/signal/fourier.h"
 
 namespace spdld::audio {
 
