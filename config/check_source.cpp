@@ -34,10 +34,10 @@ const std::vector<Parameter>& source_keys() {
       {.name = "classes",
        .type = Type::kText,
        .help =
-           "of an image-folder, or of a manifest with a column of classes: the classes in the order of their numbers. "
-           "It is a list of names; or a file with a name a line; or a file in JSON, whose name ends in .json, with a "
-           "list of names, or a table from names to numbers, from numbers to names, or from numbers to lists of a "
-           "folder's name and a name for people",
+           "of an image-folder, of a manifest with a column of classes, or of a voc: the classes in the order of their "
+           "numbers. It is a list of names; or a file with a name a line; or a file in JSON, whose name ends in .json, "
+           "with a list of names, or a table from names to numbers, from numbers to names, or from numbers to lists of "
+           "a folder's name and a name for people",
        .fallback = Value(std::string())},
       {.name = "check_listing",
        .type = Type::kChoice,
@@ -231,7 +231,7 @@ std::string check_classes(const TableReader& reader, const SourceType* type, con
   const Node* const node = reader.find("classes");
   if (node == nullptr) return "";
   if (type != nullptr && !type->takes_classes)
-    reader.complain("classes", "may only stand beside a type whose labels are names: image-folder, manifest");
+    reader.complain("classes", "may only stand beside a type whose labels are names: image-folder, manifest, voc");
   if (node->list() == nullptr) return list_of(reader, "classes", folder);
   if (node->list()->empty()) reader.complain("classes", "must name at least one class");
   std::string all;

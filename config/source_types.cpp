@@ -165,9 +165,17 @@ SourceType voc() {
           "object_mask are the PNG files of SegmentationClass and SegmentationObject.",
       .fields = {"image", "path", "class_mask", "object_mask", "boxes", "labels", "classes", "difficult", "truncated"},
       .parameters = {text("set", "the list below ImageSets, without .txt: \"Segmentation/val\"", "Main/train"),
-                     columns("names", "the classes in the order of their labels; by default the 20 of PASCAL VOC"),
+                     columns(
+                         "names",
+                         "the classes in the order of their labels, in place of the source's key classes; by default "
+                         "the 20 of PASCAL VOC"),
                      keep_or_drop("difficult", "keep: objects that are difficult are kept; drop: they are left out"),
-                     text("ending", "how the pictures' names end, without the dot", "jpg")}};
+                     text("ending", "how the pictures' names end, without the dot", "jpg")},
+      .takes_classes = true,
+      .check = [](const SourceSpec& spec, const Complain& complain) {
+        const bool has_names = !std::get<std::string>(spec.parameters.find("names")->second).empty();
+        if (has_names && !spec.classes.empty()) complain("classes", "may not stand beside names");
+      }};
 }
 
 constexpr std::string_view kPictureExtensions = "jpg,jpeg,png,bmp,tif,tiff,webp";

@@ -300,6 +300,8 @@ TEST_CASE("classes are a list, or a file, which decides by what it says and not 
   expect_complaints(with("classes = \"c.txt\"", "manifest"), {{5, "source.classes", "needs class"}});
   CHECK(with("classes = \"c.txt\"\nclass = \"label\"", "manifest"));
   CHECK_FALSE(with("classes = \"c.txt\"", "images"));
+  CHECK_THAT(with("classes = \"c.txt\"\nnames = \"cat\"", "voc").sentences(),
+             Catch::Contains("source.classes: may not stand beside names"));
 }
 
 TEST_CASE("a condition that can't be read, or that nothing could keep to, is complained about", "[config]") {
