@@ -32,6 +32,8 @@ struct SourceType {
   // The parameter that names a field whose values are numbered as classes: then the field "class" is an integer.
   std::string_view class_parameter = {};
   bool has_weights_column = false;  // whether order.weights may be one of its columns
+  bool has_groups_column = false;   // whether groups of a part may be one of its columns
+  bool takes_classes = false;       // whether its labels are names, which `classes` numbers
   // Complains about parameters that are each allowed and make no sense together.
   void (*check)(const SourceSpec& spec, const Complain& complain) = nullptr;
 };

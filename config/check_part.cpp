@@ -67,8 +67,12 @@ const std::vector<Parameter>& part_keys() {
        .max = 9223372036854775807.0},
       {.name = "groups",
        .type = Type::kText,
-       .help = "what stays together in one part: \"folder\", or a file of names or ids and groups, one a line, with a "
-               "TAB or comma between",
+       .help = "what stays together in one part: \"folder\"; \"column\", the rows of a table that have one text in the "
+               "column groups_column; or a file of names or ids and groups, one a line, with a TAB or comma between",
+       .fallback = Value(std::string())},
+      {.name = "groups_column",
+       .type = Type::kText,
+       .help = "beside groups = \"column\": the column, such as the patient of each row",
        .fallback = Value(std::string())},
       {.name = "stratify",
        .type = Type::kChoice,
@@ -100,7 +104,12 @@ PartSpec check_part(const TableReader& table, const std::filesystem::path& folde
   }
   part.rest = reader.flag("rest");
   part.seed = static_cast<uint64_t>(reader.integer("seed"));
-  part.groups = list_of(reader, "groups", folder, {kGroupsByFolder});
+  part.groups = list_of(reader, "groups", folder, {kGroupsByFolder, kGroupsByColumn});
+  part.groups_column = reader.text("groups_column");
+  if (part.groups == kGroupsByColumn && part.groups_column.empty())
+    reader.complain("groups", "needs groups_column, which names the column");
+  if (part.groups != kGroupsByColumn && reader.find("groups_column") != nullptr)
+    reader.complain("groups_column", "may only stand beside groups = \"column\"");
   part.by_class = reader.given_text("stratify").has_value();
   if (part.by_class && !part.groups.empty())
     reader.complain("stratify", "may not stand beside groups: a group with samples of several classes stays whole");

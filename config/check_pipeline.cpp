@@ -106,6 +106,28 @@ void give_weights_column(PipelineSpec& spec, const Node& order, Complaints& comp
                    "called column, \"./column\")");
 }
 
+// Tells the source which of its columns a part wants. `line` and `key`: of the table that has the part.
+void give_groups_column(const PartSpec& part, SourceSpec& source, int line, const std::string& key,
+                        Complaints& complaints) {
+  if (part.groups != kGroupsByColumn) return;
+  const SourceType* const type = find_source(source.type);
+  source.groups_column = part.groups_column;
+  if (type != nullptr && !type->has_groups_column)
+    complaints.add(line, key + ".part.groups",
+                   "can't be \"column\" here: sources of the types \"manifest\" and \"parquet\" have columns of groups "
+                   "(where a file is called column, \"./column\")");
+}
+
+void give_groups_columns(PipelineSpec& spec, const Node& root, Complaints& complaints) {
+  if (!spec.is_mix() && !spec.sources.empty() && root.find("order") != nullptr)
+    give_groups_column(spec.order.part, spec.sources.front(), root.find("order")->line, "order", complaints);
+  if (!spec.is_mix()) return;
+  for (size_t i = 0; i < spec.sources.size(); ++i) {
+    SourceSpec& source = spec.sources[i];
+    give_groups_column(source.part, source, source.where.line, "sources[" + std::to_string(i) + "]", complaints);
+  }
+}
+
 }  // namespace
 
 Loaded<PipelineSpec> check_pipeline(const Node& root, const std::string& origin, const std::filesystem::path& folder) {
@@ -142,6 +164,7 @@ Loaded<PipelineSpec> check_pipeline(const Node& root, const std::string& origin,
     complaints.add(spec.sources.front().where.line, "source.where",
                    "may not stand beside shuffle = \"client\": the trainer says which samples come");
   if (spec.order.weights == kWeightsByColumn) give_weights_column(spec, *root.find("order"), complaints);
+  give_groups_columns(spec, root, complaints);
   const Node* rows = root.find("rows");
   if (rows != nullptr) spec.rows = check_rows(*rows, spec.sources, complaints);
   const bool rows_are_known = complaints.empty();

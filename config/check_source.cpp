@@ -31,6 +31,14 @@ const std::vector<Parameter>& source_keys() {
        .help = "what happens where a folder can't be read, an archive was cut, or a sample lacks a member",
        .fallback = Value(std::string("refuse")),
        .choices = {"refuse", "warn"}},
+      {.name = "classes",
+       .type = Type::kText,
+       .help =
+           "of an image-folder, of a manifest with a column of classes, or of a voc: the classes in the order of their "
+           "numbers. It is a list of names; or a file with a name a line; or a file in JSON, whose name ends in .json, "
+           "with a list of names, or a table from names to numbers, from numbers to names, or from numbers to lists of "
+           "a folder's name and a name for people",
+       .fallback = Value(std::string())},
       {.name = "check_listing",
        .type = Type::kChoice,
        .help =
@@ -218,6 +226,22 @@ std::vector<std::string> check_uris(const TableReader& reader, const SourceType*
   return paths;
 }
 
+// `classes`, as SourceSpec has it.
+std::string check_classes(const TableReader& reader, const SourceType* type, const std::filesystem::path& folder) {
+  const Node* const node = reader.find("classes");
+  if (node == nullptr) return "";
+  if (type != nullptr && !type->takes_classes)
+    reader.complain("classes", "may only stand beside a type whose labels are names: image-folder, manifest, voc");
+  if (node->list() == nullptr) return list_of(reader, "classes", folder);
+  if (node->list()->empty()) reader.complain("classes", "must name at least one class");
+  std::string all;
+  for (const std::string& name : reader.texts("classes")) {
+    if (name.find('\n') != std::string::npos) reader.complain("classes", "must have no name of several lines");
+    all.append(1, '\n').append(name);
+  }
+  return all;
+}
+
 // `others`: the keys that the table may have beside the keys of [source].
 SourceSpec check_table(const Node& node, const std::string& table, std::span<const std::string_view> others,
                        const std::filesystem::path& folder, Complaints& complaints) {
@@ -245,6 +269,7 @@ SourceSpec check_table(const Node& node, const std::string& table, std::span<con
                           in_quotes(*fingerprint));
     }
   }
+  spec.classes = check_classes(reader, type, folder);
   if (reader.text("on_missing") == "warn") spec.on_missing = OnMissing::kWarn;
   spec.samples_listing = reader.text("check_listing") == "sample";
   const std::string access = reader.text("access");

@@ -188,6 +188,13 @@ std::span<const Json> Json::values() const {
   return std::get<List>(value_->held);
 }
 
+std::vector<std::pair<std::string_view, const Json*>> Json::entries() const {
+  std::vector<std::pair<std::string_view, const Json*>> entries;
+  if (!is_object()) return entries;
+  for (const auto& [key, value] : std::get<Table>(value_->held)) entries.emplace_back(key, &value);
+  return entries;
+}
+
 size_t Json::size() const {
   if (is_object()) return std::get<Table>(value_->held).size();
   return values().size();

@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace spdld::config {
@@ -78,6 +79,8 @@ class Json {
   std::span<const Json> values() const;
   const Json* begin() const { return values().data(); }
   const Json* end() const { return values().data() + values().size(); }
+  // The entries of a table, in the order of their keys' bytes; empty for anything else. Views of this value.
+  std::vector<std::pair<std::string_view, const Json*>> entries() const;
   // The number of a list's values, or of a table's entries.
   size_t size() const;
   bool empty() const { return size() == 0; }

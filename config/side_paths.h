@@ -24,6 +24,9 @@ struct ListPath {
 // Of [order], then of each source. Lists that stand in the pipeline itself have no path.
 std::vector<ListPath> list_paths_of(const PipelineSpec& spec);
 
+// The files of classes, which everybody may see who may use the data set, so that they lie where data may lie.
+std::vector<ListPath> class_paths_of(const PipelineSpec& spec);
+
 // The most bytes of memory that the operations' files may take together.
 uint64_t side_bytes_max_of(const PipelineSpec& spec);
 

@@ -24,12 +24,15 @@ Parameter text(std::string_view name, std::string_view help, std::string_view fa
 
 SourceType image_folder() {
   return {.name = "image-folder",
-          .help = "A folder with a folder of pictures for each class; classes are numbered in their names' order.",
+          .help =
+              "A folder with a folder of pictures for each class; classes are numbered in their names' order, or as "
+              "the source's key classes says.",
           .fields = {"image", "class", "path"},
           .parameters = {{.name = "extensions",
                           .type = Type::kText,
                           .help = "which files are pictures: comma-separated, without dots, upper case or lower",
-                          .fallback = Value(std::string("jpg,jpeg"))}}};
+                          .fallback = Value(std::string("jpg,jpeg"))}},
+          .takes_classes = true};
 }
 
 SourceType images() {
@@ -85,6 +88,8 @@ void check_condition(const SourceSpec& spec, const Complain& complain) {
 void check_manifest(const SourceSpec& spec, const Complain& complain) {
   check_condition(spec, complain);
   const auto text = [&](std::string_view name) { return std::get<std::string>(spec.parameters.find(name)->second); };
+  if (!spec.classes.empty() && text("class").empty())
+    complain("classes", "needs class, which names the column of the classes");
   const auto files = names_in(text("files"));
   for (const std::string& name : names_in(text("base64"))) {
     if (std::find(files.begin(), files.end(), name) != files.end())
@@ -112,7 +117,9 @@ SourceType manifest() {
                "files",
                "columns that hold paths or urls of files; relative paths begin at the folder of the manifest's file"),
            columns("base64", "columns whose texts are bytes in base64"),
-           column("class", "a column whose distinct texts, sorted, are numbered as the integer field class"),
+           column("class",
+                  "a column whose distinct texts, sorted or in the order of the source's key classes, are numbered as "
+                  "the integer field class"),
            column("key", "a column that names the samples; by default they are named by their numbers"),
            condition()},
       .takes_patterns = true,
@@ -120,6 +127,8 @@ SourceType manifest() {
       .name_field = kTableNameField,
       .class_parameter = "class",
       .has_weights_column = true,
+      .has_groups_column = true,
+      .takes_classes = true,
       .check = check_manifest};
 }
 
@@ -156,9 +165,17 @@ SourceType voc() {
           "object_mask are the PNG files of SegmentationClass and SegmentationObject.",
       .fields = {"image", "path", "class_mask", "object_mask", "boxes", "labels", "classes", "difficult", "truncated"},
       .parameters = {text("set", "the list below ImageSets, without .txt: \"Segmentation/val\"", "Main/train"),
-                     columns("names", "the classes in the order of their labels; by default the 20 of PASCAL VOC"),
+                     columns(
+                         "names",
+                         "the classes in the order of their labels, in place of the source's key classes; by default "
+                         "the 20 of PASCAL VOC"),
                      keep_or_drop("difficult", "keep: objects that are difficult are kept; drop: they are left out"),
-                     text("ending", "how the pictures' names end, without the dot", "jpg")}};
+                     text("ending", "how the pictures' names end, without the dot", "jpg")},
+      .takes_classes = true,
+      .check = [](const SourceSpec& spec, const Complain& complain) {
+        const bool has_names = !std::get<std::string>(spec.parameters.find("names")->second).empty();
+        if (has_names && !spec.classes.empty()) complain("classes", "may not stand beside names");
+      }};
 }
 
 constexpr std::string_view kPictureExtensions = "jpg,jpeg,png,bmp,tif,tiff,webp";
@@ -299,6 +316,7 @@ SourceType parquet() {
           .takes_patterns = true,
           .takes_stream_bytes = true,
           .name_field = kTableNameField,
+          .has_groups_column = true,
           .check = check_condition};
 }
 

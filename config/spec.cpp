@@ -104,6 +104,7 @@ Json part_json(const PartSpec& part) {
   if (part.rest) object["rest"] = true;
   if (part.seed != 0) object["seed"] = part.seed;
   if (!part.groups.empty()) object["groups"] = part.groups;
+  if (!part.groups_column.empty()) object["groups_column"] = part.groups_column;
   if (part.by_class) object["stratify"] = "class";
   return object;
 }
@@ -125,6 +126,18 @@ Json deciding_source_json(const SourceSpec& source) {
   return object;
 }
 
+// A path, or the list that stands in the pipeline itself.
+Json classes_json(const std::string& classes) {
+  if (is_list_path(classes)) return classes;
+  Json list = Json::array();
+  for (size_t at = 0; at != std::string::npos;) {
+    const size_t end = classes.find('\n', at + 1);
+    list.push_back(classes.substr(at + 1, end == std::string::npos ? end : end - at - 1));
+    at = end;
+  }
+  return list;
+}
+
 Json full_source_json(const SourceSpec& source) {
   Json object = deciding_source_json(source);
   if (has_condition(source))
@@ -139,6 +152,7 @@ Json full_source_json(const SourceSpec& source) {
   if (source.samples_listing) object["check_listing"] = "sample";
   if (source.access != Access::kAuto) object["access"] = source.access == Access::kStream ? "stream" : "ranges";
   if (source.stream_bytes_max != kStreamBytes) object["stream_bytes_max"] = source.stream_bytes_max;
+  if (!source.classes.empty()) object["classes"] = classes_json(source.classes);
   add_selection(source, object);
   return object;
 }

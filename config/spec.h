@@ -90,8 +90,9 @@ struct OutputSpec {
   std::string view = {};  // [A-Za-z0-9_.-]+, of outputs that share one geometry (config/views.h); empty: none
 };
 
-// The text of PartSpec::groups that is no file: samples of a folder, an archive or a table's file stay together.
-inline constexpr std::string_view kGroupsByFolder = "folder";
+// The texts of PartSpec::groups that are no file: samples of a folder, an archive or a table's file stay together; or
+// rows that have one text in a column.
+inline constexpr std::string_view kGroupsByFolder = "folder", kGroupsByColumn = "column";
 
 // A part of a source's samples, drawn by their names; daemon/sampler/part.h says it exactly.
 struct PartSpec {
@@ -100,11 +101,12 @@ struct PartSpec {
   double fraction = 0;               // of all samples; above 0 and below 1, or 0 beside `of`
   bool rest = false;                 // all samples but these
   uint64_t seed = 0;
-  std::string groups = {};  // whose samples stay together: absolute path of a file, or kGroupsByFolder; empty: none
-  bool by_class = false;    // each class is divided alike
+  std::string groups = {};  // whose samples stay together: absolute path of a file, or a kGroupsBy...; empty: none
+  std::string groups_column = {};  // beside kGroupsByColumn: which one
+  bool by_class = false;           // each class is divided alike
 
   bool is_on() const { return of != 0 || fraction != 0; }
-  bool has_groups_file() const { return !groups.empty() && groups != kGroupsByFolder; }
+  bool has_groups_file() const { return !groups.empty() && groups != kGroupsByFolder && groups != kGroupsByColumn; }
 };
 
 // Which samples of a listing are taken.
@@ -152,8 +154,12 @@ struct SourceSpec : Selection {
   // Of a webdataset.
   Access access = Access::kAuto;
   uint64_t stream_bytes_max = kStreamBytes;  // of archives that are read in blocks, in memory
+  // Whose labels are names: the absolute path of a file with the classes in the order of their numbers
+  // (daemon/source/class_list.h); or an end of a line, and then the list itself; empty: as the data has them.
+  std::string classes = {};
   // Of a table: the column that has the samples' weights (OrderSpec::weights_column); empty: none is wanted.
   std::string weights_column = {};
+  std::string groups_column = {};  // the same of the samples' groups (PartSpec::groups_column)
 };
 
 std::string uris_text(const SourceSpec& source);  // for people: "/a/x.tar, /b/*.tar"

@@ -61,12 +61,15 @@ std::optional<FingerprintDifference> fingerprint_difference(std::string_view min
   const auto a = split(mine), b = split(other);
   if (!a || !b) return std::nullopt;
   FingerprintDifference difference;
+  difference.is_of_data = true;
   std::string last;  // of the parts named, which stands behind an "and"
   for (size_t i = 0; i < kParts.size(); ++i) {
     if ((*a)[i] == (*b)[i]) continue;
     if (difference.count++ > 0) difference.parts += (difference.parts.empty() ? "" : ", ") + last;
     last = name_of(i, *a, *b);
+    difference.is_of_data &= i == kListing || i == kSideFiles || i == kWeighting;
   }
+  difference.is_of_data &= difference.count > 0;
   difference.parts += (difference.parts.empty() ? "" : " and ") + last;
   return difference;
 }

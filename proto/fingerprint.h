@@ -11,6 +11,8 @@ namespace spdld::proto {
 struct FingerprintDifference {
   std::string parts;  // "the data set's listing and the pipeline's spec"; empty: they are the same
   size_t count = 0;   // of the parts named
+  // Whether they are all of the data: the listing with the samples that are taken, files beside the data set, weights.
+  bool is_of_data = false;
 
   const char* verb() const { return count == 1 ? "differs" : "differ"; }
   std::string clause() const { return count ? parts + " " + verb() : "nothing differs"; }

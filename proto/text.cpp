@@ -19,6 +19,8 @@ constexpr std::array<TextRule, kTextKinds> kRules = {{
     {TextKind::kFingerprint, "the fingerprint", "letters, digits, \":\", \"_\", \".\" and \"-\"", 256},
     {TextKind::kFolder, "the spec's folder", "an absolute path in UTF-8 without control characters", 4095},
     {TextKind::kArgument, "the argument", kAnyText, 32768},
+    {TextKind::kKeyDigests, "the digests of keys",
+     "letters, digits, \" \", \"=\", \"/\", \"_\", \".\", \"-\", \"[\" and \"]\"", 4096},
 }};
 
 unsigned byte_at(std::string_view text, size_t at) { return static_cast<unsigned char>(text[at]); }
@@ -65,6 +67,8 @@ bool keeps_to_alphabet(TextKind kind, std::string_view text) {
     case TextKind::kDevice:
     case TextKind::kFingerprint:
       return is_made_of(text, ":_.-");
+    case TextKind::kKeyDigests:
+      return is_made_of(text, " =/_.-[]");
     case TextKind::kFolder:
       return text.front() == '/' && is_utf8(text) && !has_control(text);
     case TextKind::kGroup:

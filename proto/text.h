@@ -19,8 +19,9 @@ enum class TextKind : uint8_t {
   kFingerprint,
   kFolder,
   kArgument,
+  kKeyDigests,
 };
-inline constexpr size_t kTextKinds = 8;
+inline constexpr size_t kTextKinds = 9;
 inline constexpr size_t kCapabilitiesMax = 64;  // of one HELLO
 
 struct TextRule {

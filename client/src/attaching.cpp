@@ -138,6 +138,7 @@ Outcome Attaching::ask() {
   const auto folder = text(request_.spec_folder);
   const auto group = text(request_.group);
   const auto fingerprint = text(request_.fingerprint);
+  const auto key_digests = text(request_.key_digests);
   const auto position = proto::CreatePosition(builder, request_.position.epoch, request_.position.step);
   const auto sought =
       request_.sought ? proto::CreatePosition(builder, request_.sought->epoch, request_.sought->step) : 0;
@@ -148,7 +149,7 @@ Outcome Attaching::ask() {
                                         folder, group, request_.rank, request_.world_size, request_.gpus.local_rank,
                                         request_.reader, request_.readers, position, fingerprint, request_.held_max,
                                         device, gpus, request_.gpus.transport, request_.gpus.ready_early, request_.join,
-                                        request_.batch_size, sought, request_.looks);
+                                        request_.batch_size, sought, request_.looks, key_digests);
   const int fds[] = {memory.get()};
   const auto bytes = proto::finish(builder, proto::Body::Attach, body);
   const bool is_sent = greeting_.connection()->send(bytes, {fds, in_fd ? size_t{1} : size_t{0}});

@@ -110,12 +110,13 @@ Outcome Loader::accept(const Attaching& attaching) {
       return replicas_disagree(ring->first());
     }
     settings_.request.fingerprint = terms.fingerprint;
+    settings_.request.key_digests = terms.key_digests;
   } else if (terms.fingerprint != terms_.fingerprint || terms.batch_size != terms_.batch_size ||
              terms.global_size != terms_.global_size || terms.steps_per_epoch != terms_.steps_per_epoch ||
              terms.epochs != terms_.epochs || terms.is_pushed() != terms_.is_pushed() || terms.seed != terms_.seed) {
     return failure(SPDLD_CHANGED, "the daemon came back with another pipeline than this loader was attached to (" +
-                                      terms.fingerprint + ", before " + terms_.fingerprint +
-                                      "): attach anew to use it");
+                                      terms.fingerprint + ", before " + terms_.fingerprint + ")" +
+                                      key_note(terms_, terms) + ": attach anew to use it");
   } else if (!ring->placement().is_like(placement_)) {
     return failure(SPDLD_CHANGED, "the daemon came back with batches in " + text_of(ring->placement()) +
                                       ", which were in " + text_of(placement_) + ": attach anew to take them there");

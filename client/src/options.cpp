@@ -85,6 +85,7 @@ Outcome set_place(const spdld_attach_options& options, LoaderSettings& settings)
   const Outcome outcome = read_state(options.state, state);
   request.position = state.position;
   request.fingerprint = state.fingerprint;
+  request.key_digests = state.key_digests;
   return outcome.ok() ? check_text(proto::TextKind::kFingerprint, request.fingerprint) : outcome;
 }
 

@@ -10,6 +10,7 @@
 #include "client/src/returns.h"
 #include "client/src/slot_import.h"
 #include "client/src/stats.h"
+#include "proto/key_digests.h"
 #include "proto/text.h"
 
 namespace spdld::client {
@@ -80,6 +81,10 @@ Outcome Ring::adopt(std::shared_ptr<Connection> connection, const proto::Attache
   const bool named = proto::text_fault(proto::TextKind::kPipeline, terms_.pipeline).empty() &&
                      proto::text_fault(proto::TextKind::kFingerprint, terms_.fingerprint).empty();
   if (!named) return protocol_failure(*connection_, "ATTACHED with a name or a fingerprint that it can't have");
+  terms_.key_digests = proto::text_of(answer.key_digests());
+  if (!proto::text_fault(proto::TextKind::kKeyDigests, terms_.key_digests).empty())
+    return protocol_failure(*connection_, "ATTACHED with digests of keys that it can't have");
+  if (!proto::read_key_digests(terms_.key_digests)) terms_.key_digests.clear();
   terms_.batch_size = answer.batch_size();
   terms_.global_size = answer.global_size();
   terms_.samples = answer.samples();

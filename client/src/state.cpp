@@ -7,12 +7,15 @@
 
 #include "client/src/flat_json.h"
 #include "proto/fingerprint.h"
+#include "proto/key_digests.h"
 
 namespace spdld::client {
 
 namespace {
 
-constexpr uint64_t kFormat = 1;
+// Format 2 has the member "keys", and is format 1 otherwise.
+constexpr uint64_t kFormat = 1, kFormatWithKeys = 2;
+constexpr const char* kKeys = "keys";              // a text; of format 2 alone
 constexpr const char* kReplay = "replay";          // a number, 1; no state of a run has it
 constexpr const char* kSkipSteps = "skip_steps";   // a number; it may be missing
 constexpr uint64_t kEpochEnd = uint64_t{1} << 63;  // an epoch after it can still be counted
@@ -48,8 +51,9 @@ const FlatMember* find(const std::vector<FlatMember>& members, std::string_view 
 Outcome check_names(const std::vector<FlatMember>& members) {
   for (const FlatMember& member : members) {
     const auto is_named = [&member](const auto& name) { return member.name == name; };
-    const bool is_text =
-        std::any_of(kTexts.begin(), kTexts.end(), [&](const TextField& field) { return is_named(field.name); });
+    const bool is_text = member.name == kKeys || std::any_of(kTexts.begin(), kTexts.end(), [&](const TextField& field) {
+                           return is_named(field.name);
+                         });
     const bool is_number = member.name == "format" || member.name == kSkipSteps ||
                            std::any_of(kNumberNames.begin(), kNumberNames.end(), is_named);
     if (!is_text && !is_number) return damaged("it holds " + in_quotes(member.name.substr(0, 64)));
@@ -83,13 +87,15 @@ std::string difference(const State& state, const Terms& terms) {
   if (state.global_size != terms.global_size) {
     named += " (" + std::to_string(state.global_size) + ", and " + std::to_string(terms.global_size) + " here)";
   }
-  return named + " " + found->verb();
+  return named + " " + found->verb() + proto::key_note(*found, terms.key_digests, state.key_digests);
 }
 
 }  // namespace
 
 State state_of(const Terms& terms, Position position, uint32_t world_size, bool replay) {
-  State state{terms.pipeline, terms.fingerprint, terms.seed, position, 0, terms.global_size, world_size, replay};
+  State state{terms.pipeline,    terms.fingerprint, terms.key_digests,
+              terms.seed,        position,          0,
+              terms.global_size, world_size,        replay};
   if (__builtin_mul_overflow(position.step, terms.global_size, &state.samples)) {
     state.samples = std::numeric_limits<uint64_t>::max();
   }
@@ -100,7 +106,7 @@ State state_of(const Terms& terms, Position position, uint32_t world_size, bool 
 }
 
 std::string to_json(const State& state) {
-  std::string json = "{\"format\":" + std::to_string(kFormat);
+  std::string json = "{\"format\":" + std::to_string(state.key_digests.empty() ? kFormat : kFormatWithKeys);
   for (const TextField& field : kTexts) {
     json += ",\"" + std::string(field.name) + "\":";
     append_json_text(json, state.*field.text);
@@ -109,6 +115,7 @@ std::string to_json(const State& state) {
   for (size_t i = 0; i < numbers.size(); ++i) {
     json += ",\"" + std::string(kNumberNames[i]) + "\":" + std::to_string(numbers[i]);
   }
+  if (!state.key_digests.empty()) json.append(",\"").append(kKeys).append("\":\"").append(state.key_digests) += '"';
   if (state.replay) json += ",\"" + std::string(kReplay) + "\":1";
   return json + "}";
 }
@@ -118,9 +125,10 @@ Outcome read_state(std::string_view json, State& state) {
   const std::string fault = read_flat_object(json, members);
   const FlatMember* const format = find(members, "format");
   // Asked first: the rest of a newer one may well be no flat object.
-  if (format && !format->is_text && format->number > kFormat) {
+  if (format && !format->is_text && format->number > kFormatWithKeys) {
     return failure(SPDLD_INVALID, "the state has format " + std::to_string(format->number) + ", and libspdld " +
-                                      SPDLD_VERSION_TEXT + " reads format " + std::to_string(kFormat) + ": update it");
+                                      SPDLD_VERSION_TEXT + " reads formats up to " + std::to_string(kFormatWithKeys) +
+                                      ": update it");
   }
   if (!fault.empty()) return damaged(fault);
   if (find(members, kReplay)) {
@@ -130,8 +138,15 @@ Outcome read_state(std::string_view json, State& state) {
   }
   const Outcome outcome = check_names(members);
   if (!outcome.ok()) return outcome;
-  if (!format || format->number != kFormat) return damaged("its \"format\" is not " + std::to_string(kFormat));
+  if (!format || (format->number != kFormat && format->number != kFormatWithKeys))
+    return damaged("its \"format\" is neither " + std::to_string(kFormat) + " nor " + std::to_string(kFormatWithKeys));
   State read;
+  const FlatMember* const keys = find(members, kKeys);
+  if ((keys != nullptr) != (format->number == kFormatWithKeys))
+    return damaged("\"keys\" stand in format 2, and in no other one");
+  if (keys != nullptr && (keys->text.empty() || !proto::read_key_digests(keys->text)))
+    return damaged("its \"keys\" are no digests of keys");
+  if (keys != nullptr) read.key_digests = keys->text;
   for (const TextField& field : kTexts) {
     const FlatMember* const member = find(members, field.name);
     if (!member) return damaged(in_quotes(field.name) + " is missing");
@@ -170,6 +185,11 @@ Outcome check_state(const State& state, const Terms& terms) {
                    std::to_string(terms.steps_per_epoch));
   }
   return {};
+}
+
+std::string key_note(const Terms& before, const Terms& now) {
+  const auto difference = proto::fingerprint_difference(now.fingerprint, before.fingerprint);
+  return difference ? proto::key_note(*difference, now.key_digests, before.key_digests) : std::string();
 }
 
 std::string way_around(bool attached) {

@@ -11,6 +11,7 @@ namespace spdld::client {
 struct State {
   std::string pipeline;  // for people
   std::string fingerprint;
+  std::string key_digests;  // proto/key_digests.h; empty: an older daemon did not tell them
   uint64_t seed = 0;
   Position position;     // of the next batch
   uint64_t samples = 0;  // of the epoch, consumed by the whole job
@@ -30,6 +31,8 @@ Outcome read_state(std::string_view json, State& state);
 // Whether the state is from a loader of these terms. SPDLD_CHANGED: it is from another loader; the sentence names what
 // differs. SPDLD_INVALID: the terms fit, but have no such position.
 Outcome check_state(const State& state, const Terms& terms);
+// The keys that differ, for the sentence about a daemon that came back with other terms; as proto::key_note().
+std::string key_note(const Terms& before, const Terms& now);
 // The end of a sentence about a changed state: how to load it nevertheless.
 std::string way_around(bool attached);
 

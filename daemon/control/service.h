@@ -69,6 +69,7 @@ struct AttachRequest {
   std::optional<sampler::Position> sought = {};
   Join join = Join::kNow;
   std::string fingerprint;  // empty: not compared
+  std::string key_digests;  // of the run of this fingerprint (proto/key_digests.h); not trusted; empty: not known
   uint32_t held_max = 0;    // 0: as the pipeline says
   uint64_t batch_size = 0;  // of this rank; 0: as the pipeline says
   std::string device;       // empty: as the pipeline says
@@ -116,6 +117,7 @@ struct AttachedInfo {
   uint64_t global_size = 0, samples = 0, steps_per_epoch = 0, epochs = 0, seed = 0;
   sampler::Position position;
   std::string fingerprint;
+  std::string key_digests;      // proto/key_digests.h
   bool shared = false;          // with other jobs
   uint32_t leases_max = 0;      // batches that the client may hold at once; 0: all slots
   uint32_t push_steps_max = 0;  // 0: the order is not pushed

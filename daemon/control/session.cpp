@@ -351,6 +351,7 @@ bool Session::read_attach(const proto::Attach& attach, AttachRequest& request) {
   if (attach.position()) request.position = {attach.position()->epoch(), attach.position()->step()};
   if (attach.sought()) request.sought = {attach.sought()->epoch(), attach.sought()->step()};
   request.fingerprint = proto::text_of(attach.fingerprint());
+  request.key_digests = proto::text_of(attach.key_digests());
   request.held_max = attach.held_max();
   request.batch_size = attach.batch_size();
   request.looks = attach.looks();

@@ -158,6 +158,7 @@ ClassNames class_names(FlatBufferBuilder& builder, std::span<const std::string> 
 namespace {
 
 constexpr size_t kReasonsMax = 16, kTextBytesMax = 512;  // of READY and ATTACHED
+constexpr size_t kAttachedTableBytes = 1024;             // of ATTACHED without texts and lists, at most
 
 flatbuffers::Offset<flatbuffers::String> short_text(FlatBufferBuilder& builder, std::string_view text) {
   return builder.CreateString(text.substr(0, kTextBytesMax));
@@ -272,6 +273,9 @@ void SessionReply::attached(std::unique_ptr<Attachment> attachment, const Attach
   const bool on_gpu = memory::on_gpu(info.memory);
   const auto gpu = on_gpu ? builder.CreateVector(info.gpu.data(), info.gpu.size()) : 0;
   const auto device_slots = device_slots_of(builder, info);
+  // The digests only make a later sentence clearer: they stay away where they would make the message too long.
+  const bool has_room = builder.GetSize() + info.key_digests.size() + kAttachedTableBytes <= proto::kMessageBytesMax;
+  const auto key_digests = has_room && !info.key_digests.empty() ? builder.CreateString(info.key_digests) : 0;
   proto::AttachedBuilder message(builder);
   message.add_request(request_);
   message.add_attachment(attachment_);
@@ -296,6 +300,7 @@ void SessionReply::attached(std::unique_ptr<Attachment> attachment, const Attach
   message.add_missing_count(info.missing_count);
   message.add_last_samples(info.last_samples);
   message.add_empty_steps(info.empty_steps);
+  message.add_key_digests(key_digests);
   if (on_gpu) {
     message.add_gpu(gpu);
     message.add_device_slots(device_slots);

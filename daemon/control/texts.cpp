@@ -43,6 +43,7 @@ std::string text_fault(const proto::Attach& attach) {
       .look(TextKind::kFolder, attach.spec_folder())
       .look(TextKind::kGroup, attach.group())
       .look(TextKind::kFingerprint, attach.fingerprint())
+      .look(TextKind::kKeyDigests, attach.key_digests())
       .look(TextKind::kDevice, attach.device())
       .fault();
 }

@@ -375,6 +375,7 @@ control::AttachedInfo Feed::describe_to_client(sampler::Position position) const
   info.position = position;
   if (setting_.sharing) info.shared = true, info.leases_max = setting_.sharing->ring.credit;
   info.fingerprint = pipeline_->fingerprint(sharding_);
+  info.key_digests = pipeline_->key_digests();
   if (pipeline_->spec().is_mix())
     for (const auto& source : pipeline_->spec().sources) info.sources.push_back(source.name);
   info.classes = pipeline_->listing().classes();

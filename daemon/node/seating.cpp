@@ -112,7 +112,8 @@ void Seating::seat(const control::Client& client, const control::AttachRequest& 
   const std::string fingerprint = pipeline->fingerprint(sharding);
   if (!is_of_run(request, fingerprint, sharding))
     throw SetupError(Trouble::kChanged, "the position belongs to another run: " +
-                                            pipeline::Pipeline::differs(fingerprint, request.fingerprint));
+                                            pipeline::Pipeline::differs(fingerprint, request.fingerprint,
+                                                                        pipeline->key_digests(), request.key_digests));
   auto placement = placement_for(pipeline->spec().batch.device, request);
   if (!placement) throw SetupError(placement.error().trouble, placement.error().message);
   evict_gone(*pipeline, client.uid, request.group);

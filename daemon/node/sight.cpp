@@ -43,6 +43,7 @@ config::PipelineSpec Sight::spec(const Pipelines::Entry& entry) const {
   if (spec.order.has_weights_file()) hide(spec.order.weights);
   for (auto& source : spec.sources) {
     hide(source);
+    if (config::is_list_path(source.classes)) hide(source.classes);
     for (std::string& uri : source.uris) hide(uri);
   }
   config::for_each_side_path(spec.outputs, [](std::string& path) { hide(path); });
@@ -56,6 +57,7 @@ std::string Sight::sentence(const Pipelines::Entry& entry, const std::string& te
 control::HiddenPaths hidden_paths(const config::PipelineSpec& spec) {
   std::vector<std::string> paths;
   for (config::ListPath& list : config::list_paths_of(spec)) paths.push_back(std::move(list.path));
+  for (config::ListPath& list : config::class_paths_of(spec)) paths.push_back(std::move(list.path));
   for (const auto& source : spec.sources) {
     paths.insert(paths.end(), source.uris.begin(), source.uris.end());
     for (std::string place : config::places_of(source)) paths.push_back(std::move(place));

@@ -5,9 +5,11 @@
 #include <string_view>
 #include <utility>
 
+#include "config/document.h"
 #include "daemon/base/result.h"
 #include "daemon/sampler/part.h"
 #include "daemon/source/group_list.h"
+#include "daemon/source/list_file.h"
 #include "daemon/source/parts.h"
 
 namespace spdld::pipeline {
@@ -65,15 +67,38 @@ Places places_in_classes(const Part& part, const std::string& key, const source:
   return places;
 }
 
+// Rows that the source's condition leaves out may have no group.
+Places places_by_column(const std::string& column, const std::string& key, const source::Listing& records,
+                        const std::stop_token& stop, const Part& part) {
+  Places places;
+  places.reserve(records.size());
+  uint64_t missing = 0, first_missing = 0;
+  source::for_each_id(records, stop, [&](uint64_t id) {
+    const std::string group = records.group(id);
+    places.push_back(part.place_of(group));
+    if (group.empty() && !records.is_untaken(id) && missing++ == 0) first_missing = id;
+  });
+  if (missing > 0)
+    throw SetupError(Trouble::kUsage, key + ".groups: the column \"" + config::printable(column) +
+                                          "\" has no text for " + std::to_string(missing) + " of " +
+                                          std::to_string(records.size()) + " rows, the first of them " +
+                                          source::shown(records.name(first_missing)) +
+                                          ": give each row a group, or leave these rows out by the source's where.");
+  return places;
+}
+
 Places places_of_groups(const config::PartSpec& wanted, const Part& part, const std::string& key,
                         const source::Listing& records, source::Stamps& lists, const std::stop_token& stop) {
   const auto place_of = [&part](std::string_view group) { return part.place_of(group); };
+  const bool by_column = wanted.groups == config::kGroupsByColumn;
   Places places = wanted.has_groups_file()
                       ? source::read_sample_groups(wanted.groups, key + ".groups", records, lists, stop, place_of)
-                      : places_of(part, records, stop, folder_of);
+                  : by_column ? places_by_column(wanted.groups_column, key, records, stop, part)
+                              : places_of(part, records, stop, folder_of);
   if (std::adjacent_find(places.begin(), places.end(), std::not_equal_to<>()) == places.end())
     throw SetupError(Trouble::kUsage, key + ".groups: all samples are in one group, which can't be divided: " +
                                           (wanted.has_groups_file() ? "name several groups in the file."
+                                           : by_column              ? "name another column in groups_column."
                                                                     : "leave groups out, or give a file of groups."));
   return places;
 }

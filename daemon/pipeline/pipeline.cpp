@@ -1,13 +1,17 @@
 #include "daemon/pipeline/pipeline.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
+#include <map>
 #include <utility>
 
+#include "config/run_keys.h"
 #include "daemon/base/result.h"
 #include "daemon/pipeline/decode_stage.h"
 #include "daemon/pipeline/fetch_stage.h"
 #include "proto/fingerprint.h"
+#include "proto/key_digests.h"
 
 namespace spdld::pipeline {
 namespace {
@@ -36,7 +40,32 @@ std::unique_ptr<source::Listing> as_pinned(std::unique_ptr<source::Listing> list
   return listing;
 }
 
+// The keys with at most so many steps each: those below are told together.
+std::vector<proto::KeyDigest> with_steps(const std::vector<config::RunKey>& keys, size_t steps_max) {
+  std::map<std::string, std::string> values;
+  for (const config::RunKey& key : keys) {
+    size_t end = 0;
+    for (size_t steps = 0; steps < steps_max && end != std::string::npos; ++steps)
+      end = key.path.find('/', steps == 0 ? 0 : end + 1);
+    std::string& value = values[key.path.substr(0, end)];
+    value.append(key.path).append(1, '=').append(key.value).append(1, '\n');
+  }
+  std::vector<proto::KeyDigest> digests;
+  for (const auto& [path, value] : values) digests.push_back({path, draw_key(value)});
+  return digests;
+}
+
 }  // namespace
+
+std::string key_digests_of(const config::PipelineSpec& spec) {
+  const std::vector<config::RunKey> keys = config::run_keys(spec);
+  size_t steps = 1;
+  for (const config::RunKey& key : keys)
+    steps = std::max(steps, 1 + static_cast<size_t>(std::count(key.path.begin(), key.path.end(), '/')));
+  for (; steps > 0; --steps)
+    if (auto text = proto::write_key_digests(with_steps(keys, steps))) return *std::move(text);
+  return {};
+}
 
 std::string fingerprint_of(const RunParts& parts) {
   return hexadecimal(sampler::kOrderVersion) + "." + hexadecimal(draw_key(parts.code)) + "-" + parts.samples + "-" +
@@ -47,6 +76,7 @@ std::string fingerprint_of(const RunParts& parts) {
 Pipeline::Pipeline(config::PipelineSpec spec, std::unique_ptr<source::Listing> listing, double listing_s,
                    const Resources& resources, const std::stop_token& stop)
     : spec_(std::move(spec)),
+      key_digests_(key_digests_of(spec_)),
       schedule_(config::schedule_of(spec_.outputs)),
       listing_(as_pinned(std::move(listing), spec_.sources)),
       listing_s_(listing_s),
@@ -91,9 +121,11 @@ std::string Pipeline::fingerprint(uint64_t global_size, const std::string& divis
                          choice_.weights_fingerprint, division});
 }
 
-std::string Pipeline::differs(const std::string& mine, const std::string& theirs) {
+std::string Pipeline::differs(const std::string& mine, const std::string& theirs, std::string_view my_digests,
+                              std::string_view their_digests) {
   const auto difference = proto::fingerprint_difference(mine, theirs);
-  return difference ? difference->clause() : "its form differs";
+  if (!difference) return "its form differs";
+  return difference->clause() + proto::key_note(*difference, my_digests, their_digests);
 }
 
 }  // namespace spdld::pipeline

@@ -75,6 +75,9 @@ struct RunParts {
 // "<order version>.<code>-<samples>-<spec>-<global size>", in hexadecimal, with ".<division>" after it where there is
 // one, and "-<weights>" where samples are weighted.
 std::string fingerprint_of(const RunParts& parts);
+// The keys that count in a fingerprint, each with a digest (proto/key_digests.h). Where there are too many for one
+// text, those with the most steps are told together.
+std::string key_digests_of(const config::PipelineSpec& spec);
 
 class Pipeline {
  public:
@@ -130,15 +133,19 @@ class Pipeline {
   const ErrorLog& errors() const { return errors_; }
 
   // Names everything that decides the bytes at a position, for a position token and for ranks to compare. differs()
-  // says in words in which parts two fingerprints differ: "the pipeline's spec differs".
+  // says in words in which parts two fingerprints differ: "the pipeline's spec differs"; and in which keys, where the
+  // digests of both are known: " (seed has another value)".
   std::string fingerprint(uint64_t global_size, const std::string& division = {}) const;
   std::string fingerprint(const sampler::Sharding& sharding) const;
-  static std::string differs(const std::string& mine, const std::string& theirs);
+  const std::string& key_digests() const { return key_digests_; }  // key_digests_of() its spec
+  static std::string differs(const std::string& mine, const std::string& theirs, std::string_view my_digests = {},
+                             std::string_view their_digests = {});
 
  private:
   Stages make_stages();
 
   const config::PipelineSpec spec_;
+  const std::string key_digests_;
   const std::vector<config::ScheduledSize> schedule_;  // of the pictures' sizes; empty: they have one in all epochs
   const std::unique_ptr<source::Listing> listing_;
   const double listing_s_;

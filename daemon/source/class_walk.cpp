@@ -141,6 +141,8 @@ void ClassWalk::sort_out(const Pending& pending, std::string_view folders, std::
     } else if (source_.endings.fit(name)) {
       if (source_.bounds != nullptr) source_.bounds->check(path);
       pictures.append(name) += '\0';
+    } else if (is_picture_name(name)) {
+      files_.others.add(inside_of(pending.path, name));
     }
   });
   if (pictures.size() != pictures_before) sort_names(pictures);

@@ -109,6 +109,15 @@ OtherPictures OtherPictures::of(std::string_view text) {
   return is_picture_name(others.first) ? others : OtherPictures();
 }
 
+std::string others_left_out(const OtherPictures& others, const Endings& endings) {
+  const size_t dot = others.first.rfind('.');
+  std::string wanted = endings.joined() + ", " + others.first.substr(dot);
+  std::erase_if(wanted, [](char c) { return c == '.' || c == ' '; });
+  return std::to_string(others.count) + (others.count == 1 ? " picture" : " pictures") + " of other formats, such as " +
+         others.first + ", " + (others.count == 1 ? "is" : "are") + " left out: source.extensions takes only " +
+         endings.joined() + ". Write extensions = \"" + wanted + "\" to take such files as well.";
+}
+
 OpenFolder open_folder(const std::string& path, const Bounds* bounds) {
   UniqueFd fd(open_file(bounds, path.c_str(), O_DIRECTORY));
   OpenFolder open;

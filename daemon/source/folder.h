@@ -39,6 +39,8 @@ struct OtherPictures {
   // Of what text() gave; anything else is none.
   static OtherPictures of(std::string_view text);
 };
+// The remark on pictures that nobody may have meant to leave out, since they have none of the endings.
+std::string others_left_out(const OtherPictures& others, const Endings& endings);
 // Whether the name has an ending of a picture's format.
 bool is_picture_name(std::string_view name);
 

@@ -1,16 +1,20 @@
 // Folders of pictures, as torchvision.datasets.ImageFolder reads them: a class is a folder directly below the root (or
 // a link to one), numbered in order of its name; its samples are all files below it with one of the extensions, in
 // order of their folder's path and then their name, links followed. Names are compared as bytes, which for UTF-8 is
-// Python's order too. A class without a picture is refused as there, unless on_missing = "warn". A link back to a
-// folder above is passed over, where torchvision goes round some forty times.
+// Python's order too. A list of classes (class_list.h) gives them other numbers. A class without a picture is refused
+// as there, unless on_missing = "warn". A link back to a folder above is passed over, where torchvision goes round some
+// forty times.
 #include <algorithm>
 #include <cerrno>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "config/remote_uri.h"
 #include "daemon/base/result.h"
+#include "daemon/source/class_list.h"
 #include "daemon/source/class_walk.h"
 #include "daemon/source/fingerprint.h"
 #include "daemon/source/folder.h"
@@ -33,13 +37,58 @@ struct Origin {
   std::function<bool()> is_unchanged = {};   // of a remote root
 };
 
+// The folders that are classes, by the classes' numbers.
+struct ChosenFolders {
+  std::vector<std::string> names;             // of the classes
+  std::vector<std::optional<size_t>> places;  // among the folders; none: no folder has the class's name
+  Remarks remarks = {};
+  Stamps stamps = {};  // of the list
+};
+
+// Without a list they are all, in their order.
+ChosenFolders choose_folders(const std::optional<ClassList>& list, const std::vector<std::string>& folders) {
+  ChosenFolders chosen;
+  if (!list) {
+    chosen.names = folders;
+    for (size_t i = 0; i < folders.size(); ++i) chosen.places.emplace_back(i);
+    return chosen;
+  }
+  chosen.names = list->names();
+  chosen.places.resize(chosen.names.size());
+  chosen.stamps = list->stamps;
+  std::vector<std::string> unknown, absent;
+  for (size_t i = 0; i < folders.size(); ++i) {
+    if (const auto number = list->number_of(folders[i]))
+      chosen.places[*number] = i;
+    else
+      unknown.push_back(folders[i]);
+  }
+  for (size_t number = 0; number < chosen.places.size(); ++number)
+    if (!chosen.places[number]) absent.push_back(list->labels()[number]);
+  const auto tell = [&](const std::vector<std::string>& texts, const std::string& one, const std::string& several) {
+    if (texts.empty()) return;
+    const bool is_one = texts.size() == 1;
+    chosen.remarks.add_missing(list->what() + (is_one ? one : ": " + std::to_string(texts.size()) + several) + "; " +
+                               first_texts(texts) + '.');
+  };
+  tell(unknown, ": one folder of the data set is not among the classes, and is left out",
+       " folders of the data set are not among the classes, and are left out");
+  tell(absent, ": one of the classes has no folder", " of the classes have no folder");
+  if (absent.size() == chosen.places.size())
+    throw SetupError(Trouble::kUsage, chosen.remarks.missing().first.back() +
+                                          " No folder has the name of a class: give the list of this data set.");
+  return chosen;
+}
+
 class ImageFolder : public Listing {
  public:
   // Takes the classes' files one after the other, and lets go of each.
-  ImageFolder(Origin origin, std::vector<std::string> classes, std::vector<ClassFiles>& files)
+  ImageFolder(Origin origin, ChosenFolders classes, std::vector<ClassFiles>& files)
       : root_(std::move(origin.root)),
-        classes_(std::move(classes)),
+        classes_(std::move(classes.names)),
+        remarks_(std::move(classes.remarks)),
         stamps_(std::move(origin.stamps)),
+        list_stamps_(std::move(classes.stamps)),
         store_(std::move(origin.store)),
         is_unchanged_(std::move(origin.is_unchanged)) {
     reserve(files);
@@ -87,7 +136,9 @@ class ImageFolder : public Listing {
   std::span<const std::string> classes() const override { return classes_; }
   const Remarks& said() const override { return remarks_; }
   // A folder that could not be read has no stamp, and may be readable now.
-  bool unchanged() const override { return is_unchanged_ ? is_unchanged_() : !has_unread_ && stamps_.unchanged(root_); }
+  bool unchanged() const override {
+    return list_stamps_.unchanged() && (is_unchanged_ ? is_unchanged_() : !has_unread_ && stamps_.unchanged(root_));
+  }
   std::span<const uint64_t> archive_starts() const override { return class_firsts_; }
 
  private:
@@ -159,24 +210,15 @@ class ImageFolder : public Listing {
   std::vector<uint64_t> class_firsts_;  // the first sample of each class (the next class's, where it has none)
   std::string fingerprint_;
   Remarks remarks_;
-  Stamps stamps_;  // of the folders, relative to the root
+  Stamps stamps_;             // of the folders, relative to the root
+  const Stamps list_stamps_;  // of the classes' list
   bool has_unread_ = false;
   const std::shared_ptr<store::Store> store_;
   const std::function<bool()> is_unchanged_;
   std::vector<store::Identity> identities_;  // of the samples in a store
 };
 
-// The remark on pictures that nobody may have meant to leave out.
-std::string others_left_out(const OtherPictures& others, const Endings& endings) {
-  const size_t dot = others.first.rfind('.');
-  std::string wanted = endings.joined() + ", " + others.first.substr(dot);
-  std::erase_if(wanted, [](char c) { return c == '.' || c == ' '; });
-  return std::to_string(others.count) + (others.count == 1 ? " picture" : " pictures") + " of other formats, such as " +
-         others.first + ", are left out: source.extensions takes only " + endings.joined() + ". Write extensions = \"" +
-         wanted + "\" to take such files as well.";
-}
-
-std::vector<std::string> find_classes(const OpenFolder& open, const std::string& root, const std::stop_token& stop) {
+std::vector<std::string> find_folders(const OpenFolder& open, const std::string& root, const std::stop_token& stop) {
   if (open.error_number == ENOENT) throw SetupError(Trouble::kNotFound, "the folder " + root + " does not exist.");
   if (open.error_number == ENOTDIR) {
     throw SetupError(Trouble::kUsage, root + " is not a folder: an image-folder is one with a folder for each class.");
@@ -187,56 +229,73 @@ std::vector<std::string> find_classes(const OpenFolder& open, const std::string&
     if (leads_to_folder(root + '/' + std::string(name))) names.folders.append(name) += '\0';
   });
   sort_names(names.folders);
-  std::vector<std::string> classes;
-  for_each_name(names.folders, [&](std::string_view name) { classes.emplace_back(name); });
-  if (classes.empty()) {
+  std::vector<std::string> folders;
+  for_each_name(names.folders, [&](std::string_view name) { folders.emplace_back(name); });
+  if (folders.empty()) {
     throw SetupError(Trouble::kUsage,
                      "the folder " + root +
                          " holds no folder: there must be one for each class (pictures without classes are type " +
                          "\"images\").");
   }
-  return classes;
+  return folders;
+}
+
+std::unique_ptr<Listing> open_local(const SourceOpening& opening, const Endings& endings) {
+  const std::string& root = opening.uris.front();
+  const Bounds* const bounds = opening.places.bounds.get();
+  const std::string base = root.ends_with('/') ? root : root + '/';
+  const OpenFolder open = open_folder(base, bounds);
+  const std::vector<std::string> folders = find_folders(open, root, opening.stop);
+  ChosenFolders classes = choose_folders(read_class_list(opening.spec.classes, bounds), folders);
+  std::vector<std::string> walked_folders;
+  for (const auto& place : classes.places)
+    if (place) walked_folders.push_back(folders[*place]);
+  const std::string key = "image-folder 2\n" + endings.joined() + '\n' + base;
+  Walked walked = walk_folders(walked_folders, {base, folder_id(open.status), endings, key, opening.progress,
+                                                opening.stop, opening.kept, opening.use, bounds});
+  if (walked.found == 0) {
+    throw SetupError(Trouble::kUsage, "none of the " + std::to_string(walked_folders.size()) + " class folders in " +
+                                          root + " holds a file ending in " + endings.joined() + ".");
+  }
+  if (walked.others.count > 0) classes.remarks.add(others_left_out(walked.others, endings));
+  std::vector<ClassFiles> files(classes.places.size());
+  auto next = walked.files.begin();
+  for (size_t number = 0; number < files.size(); ++number)
+    if (classes.places[number]) files[number] = std::move(*next++);
+  Origin origin{base};
+  origin.stamps.add({}, open.status);
+  return std::make_unique<ImageFolder>(std::move(origin), std::move(classes), files);
+}
+
+std::unique_ptr<Listing> open_remote(const SourceOpening& opening, const Endings& endings) {
+  const std::string& uri = opening.uris.front();
+  const store::Stores::Found found = opening.places.stores->find(uri);
+  std::string prefix = found.object;
+  if (!prefix.empty() && !prefix.ends_with('/')) prefix += '/';
+  const auto list = read_class_list(opening.spec.classes, opening.places.bounds.get());
+  const auto folder = std::make_shared<const RemoteFolder>(found.store, prefix, endings);
+  const std::filesystem::path kept = opening.spec.samples_listing ? opening.kept : std::filesystem::path();
+  RemoteListing listed = list_remote("remote-image-folder\n" + found.store->uri_of(prefix), folder,
+                                     {opening.progress, opening.stop, kept, opening.use});
+  ChosenFolders classes = choose_folders(list, listed.classes);
+  if (listed.others.count > 0) classes.remarks.add(others_left_out(listed.others, endings));
+  std::vector<ClassFiles> files(classes.places.size());
+  for (size_t number = 0; number < files.size(); ++number)
+    if (const auto place = classes.places[number]) files[number] = std::move(listed.files[*place]);
+  Origin origin{prefix};
+  origin.store = found.store;
+  origin.is_unchanged = std::move(listed.is_unchanged);
+  return std::make_unique<ImageFolder>(std::move(origin), std::move(classes), files);
 }
 
 }  // namespace
 
-std::unique_ptr<Listing> open_image_folder(const std::string& root, const std::string& extensions,
-                                           const Progress& progress, const std::stop_token& stop,
-                                           const std::filesystem::path& kept_folder, KeptUse& use,
-                                           const Bounds* bounds) {
-  const Endings endings(extensions);
-  const std::string base = root.ends_with('/') ? root : root + '/';
-  const OpenFolder open = open_folder(base, bounds);
-  std::vector<std::string> classes = find_classes(open, root, stop);
-  const std::string key = "image-folder 2\n" + endings.joined() + '\n' + base;
-  Walked walked =
-      walk_folders(classes, {base, folder_id(open.status), endings, key, progress, stop, kept_folder, use, bounds});
-  if (walked.found == 0) {
-    throw SetupError(Trouble::kUsage, "none of the " + std::to_string(classes.size()) + " class folders in " + root +
-                                          " holds a file ending in " + endings.joined() + ".");
-  }
-  if (walked.others.count > 0) walked.files.front().remarks.add(others_left_out(walked.others, endings));
-  Origin origin{base};
-  origin.stamps.add({}, open.status);
-  return std::make_unique<ImageFolder>(std::move(origin), std::move(classes), walked.files);
-}
-
-std::unique_ptr<Listing> open_remote_image_folder(const RemoteSource& source, const std::string& extensions,
-                                                  const Progress& progress, const std::stop_token& stop,
-                                                  const std::filesystem::path& kept_folder, KeptUse& use) {
-  const Endings endings(extensions);
-  const std::string& uri = source.uris.front();
-  const store::Stores::Found found = source.shared_stores->find(uri);
-  std::string prefix = found.object;
-  if (!prefix.empty() && !prefix.ends_with('/')) prefix += '/';
-  const auto folder = std::make_shared<const RemoteFolder>(found.store, prefix, endings);
-  const std::filesystem::path kept = source.samples_listing ? kept_folder : std::filesystem::path();
-  RemoteListing listed =
-      list_remote("remote-image-folder\n" + found.store->uri_of(prefix), folder, {progress, stop, kept, use});
-  Origin origin{prefix};
-  origin.store = found.store;
-  origin.is_unchanged = std::move(listed.is_unchanged);
-  return std::make_unique<ImageFolder>(std::move(origin), std::move(listed.classes), listed.files);
+std::unique_ptr<Listing> open_image_folder(const SourceOpening& opening) {
+  if (opening.uris.size() > 1)
+    throw SetupError(Trouble::kUsage, "source.uri names several folders: an image-folder is one.");
+  const std::string extensions = opening.text("extensions");
+  const Endings endings(extensions.empty() ? "jpg,jpeg" : extensions);
+  return config::is_remote(opening.uris.front()) ? open_remote(opening, endings) : open_local(opening, endings);
 }
 
 }  // namespace spdld::source

@@ -133,7 +133,8 @@ bool is_remote_source(const config::SourceSpec& spec) {
 }
 
 using OpenFiles = std::unique_ptr<Listing> (*)(const SourceOpening&);
-constexpr std::array<std::pair<std::string_view, OpenFiles>, 12> kKinds = {{{"webdataset", &open_webdataset},
+constexpr std::array<std::pair<std::string_view, OpenFiles>, 13> kKinds = {{{"image-folder", &open_image_folder},
+                                                                            {"webdataset", &open_webdataset},
                                                                             {"manifest", &open_manifest},
                                                                             {"coco", &open_coco},
                                                                             {"voc", &open_voc},
@@ -155,14 +156,6 @@ std::unique_ptr<Listing> open_any(const config::SourceSpec& spec, const Progress
   std::vector<std::string> uris = spec.uris;
   if (!is_remote) std::transform(uris.begin(), uris.end(), uris.begin(), local_path);
   const SourceOpening opening{spec, uris, progress, stop, kept, used, places, wanted};
-  if (spec.type == "image-folder") {
-    const std::string given = opening.text("extensions"), extensions = given.empty() ? "jpg,jpeg" : given;
-    if (is_remote)
-      return open_remote_image_folder({uris, places.stores, spec.samples_listing}, extensions, progress, stop, kept,
-                                      used);
-    if (uris.size() > 1) refuse("source.uri names several folders: an image-folder is one.");
-    return open_image_folder(uris.front(), extensions, progress, stop, kept, used, places.bounds.get());
-  }
   const auto kind = std::find_if(kKinds.begin(), kKinds.end(), [&](const auto& k) { return k.first == spec.type; });
   if (kind != kKinds.end()) return kind->second(opening);
   std::string known;

@@ -81,6 +81,8 @@ class Listing {
   // one.
   virtual bool has_weights() const { return false; }
   virtual double weight(uint64_t /*sample*/) const { return kNoWeight; }
+  // The sample's group, by a column of the source (config::SourceSpec::groups_column); empty: it has none.
+  virtual std::string group(uint64_t /*sample*/) const { return {}; }
   // Remarks on files that were passed over, and why: the first 100 sentences, and how many there are. missing() has the
   // sentences about samples that are lost, or may be (an unreadable folder, a cut archive's tail).
   virtual const Remarks& said() const;
@@ -187,8 +189,9 @@ struct Places {
 // that is no tar; and for a listing that misses something (Listing::missing), unless `spec.on_missing` says to go on
 // with the rest: a tar cut in the middle then gives the samples before the cut. `stop` ends it early with
 // Trouble::kStopping. image-folder reads the parameter `extensions` (text, "jpg,jpeg" if absent): comma-separated, in
-// any case. webdataset's uris are archives and folders of archives, with braces and wildcards (archive_search.h). So
-// are the uris of tables, whose fields and parameters config/source_types.cpp describes.
+// any case. `spec.classes` says the classes of an image-folder, of a voc, or of a manifest with a column of classes.
+// webdataset's uris are archives and folders of archives, with braces and wildcards (archive_search.h). So are the uris of tables,
+// whose fields and parameters config/source_types.cpp describes.
 //
 // `kept`: a folder (made where it is missing) in which listings outlive the daemon; empty: none. Folders and archives
 // that are unchanged, by size, inode and times, are taken from there, and only the others are read; the listing is the

@@ -14,23 +14,7 @@
 
 namespace spdld::source {
 
-// `root`: a folder; `extensions`: the parameter's text, "jpg,jpeg".
-std::unique_ptr<Listing> open_image_folder(const std::string& root, const std::string& extensions,
-                                           const Progress& progress, const std::stop_token& stop,
-                                           const std::filesystem::path& kept, KeptUse& use, const Bounds* bounds);
-
-// An image folder in a remote store.
-struct RemoteSource {
-  const std::vector<std::string>& uris;
-  const std::shared_ptr<const store::Stores>& shared_stores;
-  bool samples_listing;  // as config::SourceSpec
-};
-// As open_image_folder.
-std::unique_ptr<Listing> open_remote_image_folder(const RemoteSource& source, const std::string& extensions,
-                                                  const Progress& progress, const std::stop_token& stop,
-                                                  const std::filesystem::path& kept, KeptUse& use);
-
-// A source of archives or tables (daemon/source/tables). Each kind reads its own parameters from the spec.
+// A source that is being opened. Each kind reads its own parameters from the spec.
 struct SourceOpening {
   const config::SourceSpec& spec;
   const std::vector<std::string>& uris;  // as find_data_files() takes them
@@ -50,6 +34,7 @@ struct SourceOpening {
   // `key`: the type, and what else an index depends on beside the uris. `part`: a use of its own, in place of `use`.
   Indexing indexing(const FileKind& kind, std::string key, std::string_view what, KeptUse* part = nullptr) const;
 };
+std::unique_ptr<Listing> open_image_folder(const SourceOpening& opening);
 std::unique_ptr<Listing> open_webdataset(const SourceOpening& opening);
 std::unique_ptr<Listing> open_manifest(const SourceOpening& opening);
 std::unique_ptr<Listing> open_coco(const SourceOpening& opening);

@@ -45,13 +45,16 @@ bool is_odd_class(std::string_view relative) {
 }
 bool is_hidden_class(std::string_view relative) { return relative.starts_with('.') && !is_odd_class(relative); }
 
-// None: it lies in no class, is hidden, or has another ending.
-std::optional<PicturePath> picture_path(std::string_view path, const Endings& endings) {
+// None: it lies in no class, is hidden, or has another ending; `others` counts it where it may be a picture all the
+// same.
+std::optional<PicturePath> picture_path(std::string_view path, const Endings& endings, OtherPictures& others) {
   const size_t last = path.rfind('/');
   if (last == std::string_view::npos) return {};
   const PicturePath picture{path.substr(0, path.find('/')), path.substr(0, last), path.substr(last + 1)};
-  if (has_hidden_part(path) || picture.name.empty() || !endings.fit(picture.name)) return {};
-  return picture;
+  if (has_hidden_part(path) || picture.name.empty()) return {};
+  if (endings.fit(picture.name)) return picture;
+  if (is_picture_name(picture.name)) others.add(path);
+  return {};
 }
 
 }  // namespace
@@ -242,6 +245,7 @@ void sort_pictures(ClassFiles::Folder& folder) {
 RemoteListing RemoteFolder::sort_out(const RemotePages& pages) const {
   // In a flat list "a/b.jpg" and "a/c/d.jpg" mix: pictures are gathered by folder.
   std::map<std::string, std::map<std::string, ClassFiles::Folder>, std::less<>> classes;
+  RemoteListing listing;
   uint64_t empty = 0, odd = 0, pictures = 0;
   std::string first_empty, first_odd;
   ClassFiles::Folder* folder = nullptr;
@@ -253,11 +257,11 @@ RemoteListing RemoteFolder::sort_out(const RemotePages& pages) const {
       const size_t slash = relative.find('/');
       if (slash == std::string_view::npos || is_hidden_class(relative)) continue;
       if (is_odd_class(relative) && choice_.folder.empty()) {
-        if (picture_path(relative, endings_) && odd++ == 0) first_odd = relative;
+        if (picture_path(relative, endings_, listing.others) && odd++ == 0) first_odd = relative;
         continue;
       }
       auto& of_class = classes[std::string(relative.substr(0, slash))];  // a class without pictures is one, too
-      const auto picture = picture_path(relative, endings_);
+      const auto picture = picture_path(relative, endings_, listing.others);
       if (!picture) continue;
       if (entry.identity.size == 0) {
         if (!choice_.may_be_empty && empty++ == 0) first_empty = relative;
@@ -274,7 +278,6 @@ RemoteListing RemoteFolder::sort_out(const RemotePages& pages) const {
       ++pictures;
     }
   }
-  RemoteListing listing;
   listing.digits = pages.digits();
   if (pictures == 0)
     throw SetupError(Trouble::kUsage, "no object below " + store_->uri_of(prefix_ + choice_.folder) +

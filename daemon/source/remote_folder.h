@@ -40,6 +40,7 @@ struct RemotePages {
 struct RemoteListing {
   std::vector<std::string> classes;  // in order
   std::vector<ClassFiles> files;     // by class
+  OtherPictures others = {};         // by their paths below the prefix
   std::string digits;                // as RemotePages::digits()
   // Asks the store whether the same objects are there; set by list_remote().
   std::function<bool()> is_unchanged = {};

@@ -88,6 +88,15 @@ class WithoutDaemon(Case):
                 self.assertEqual([line.split("order: ")[1] for line in told],
                                  [f"{key}: {self.folder}/none.txt does not exist here." for key in missing])
 
+    def test_check_looks_for_a_file_of_classes(self):
+        (self.folder / "classes.txt").write_text("cat\n")
+        for classes, is_missing in (('"classes.txt"', False), ('["cat", "dog"]', False), ('"none.txt"', True)):
+            with self.subTest(classes=classes):
+                text = pipeline_text("/data/train").replace("[source]\n", f"[source]\nclasses = {classes}\n")
+                done = spdlctl("check", self.write("train.toml", text))
+                self.assert_code(done, FINE)
+                self.assertEqual(f"data, source: classes: {self.folder}/none.txt does not exist here." in done.stdout, is_missing)
+
     def test_check_knows_the_types_of_outputs_that_follow_a_view(self):
         done = spdlctl("check", ROOT / "config/examples/detection.toml")
         self.assert_code(done, FINE)

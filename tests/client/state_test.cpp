@@ -12,9 +12,12 @@ namespace {
 
 constexpr const char* kFingerprint = "1-615b-c0ffee-4";
 
-FakeScript script_of(const char* fingerprint = kFingerprint) {
+constexpr const char* kKeys = "order/shuffle=AAAAAAAAAAA output=AAAAAAAAAAB seed=AAAAAAAAAAC";
+
+FakeScript script_of(const char* fingerprint = kFingerprint, const char* key_digests = "") {
   FakeScript script;
   script.fingerprint = fingerprint;
+  script.key_digests = key_digests;
   return script;
 }
 
@@ -253,12 +256,58 @@ TEST_CASE("a damaged state is refused with one sentence") {
 
 TEST_CASE("a state of a newer format is not called damaged") {
   Attached attached(script_of());
-  for (const std::string& newer : {state_with("\"format\":1", "\"format\":2"),
-                                   state_with("\"format\":1", "\"format\":2,\"sources\":[{\"weight\":0.5}]")}) {
+  for (const std::string& newer : {state_with("\"format\":1", "\"format\":3"),
+                                   state_with("\"format\":1", "\"format\":3,\"sources\":[{\"weight\":0.5}]")}) {
     const std::string sentence = load_error(attached.loader, newer, SPDLD_INVALID);
-    CHECK(sentence.find("format 2") != std::string::npos);
+    CHECK(sentence.find("format 3") != std::string::npos);
     CHECK(sentence.find("update it") != std::string::npos);
   }
+}
+
+TEST_CASE("a state holds the digests of keys, so that the sentence about another run names the keys that differ") {
+  Attached first(script_of(kFingerprint, kKeys));
+  const std::string state = state_of(first.loader);
+  CHECK(state.find("\"format\":2,") != std::string::npos);
+  CHECK(state.find("\"keys\":\"" + std::string(kKeys) + "\"") != std::string::npos);
+  CHECK(spdld_load_state(first.loader.get(), state.c_str(), 0) == SPDLD_OK);
+  const Attached other(script_of("1-615b-beef-4", "order/shuffle=AAAAAAAAAAA rows=AAAAAAAAAAA seed=AAAAAAAAAAD"));
+  CHECK(load_error(other.loader, state, SPDLD_CHANGED)
+            .find("the pipeline's spec differs (seed has another value; rows is new; output is gone);") !=
+        std::string::npos);
+  const Attached data(script_of("1-beef-c0ffee-4", kKeys));
+  CHECK(load_error(data.loader, state, SPDLD_CHANGED)
+            .find("the data set's listing differs (and no key of the pipeline);") != std::string::npos);
+  // A daemon, or a state, of before them.
+  const Attached older(script_of("1-615b-beef-4"));
+  CHECK(load_error(older.loader, state, SPDLD_CHANGED).find("the pipeline's spec differs;") != std::string::npos);
+  CHECK(load_error(other.loader, state_with("", ""), SPDLD_CHANGED).find("the pipeline's spec differs;") !=
+        std::string::npos);
+}
+
+TEST_CASE("digests of keys that are none are refused in a state, and left out where a daemon gives them") {
+  Attached attached(script_of(kFingerprint, kKeys));
+  const std::string state = state_of(attached.loader);
+  const auto with = [&](const std::string& keys) {
+    std::string text = state;
+    return text.replace(text.find(kKeys), std::string(kKeys).size(), keys);
+  };
+  for (const std::string& wrong : {with(""), with("seed"), with("seed=AAAAAAAAAAA order=AAAAAAAAAAA"), with("\\u0007"),
+                                   with("a=AAAAAAAAAAA" + std::string(4080, ' '))})
+    CHECK(load_error(attached.loader, wrong, SPDLD_INVALID).find("keys") != std::string::npos);
+  load_error(attached.loader, with(std::string(5000, 'a')), SPDLD_INVALID);
+  std::string old_format = state, without = state_with("\"format\":1", "\"format\":2");
+  old_format.replace(old_format.find("\"format\":2"), 10, "\"format\":1");
+  for (const std::string& wrong : {old_format, without})
+    CHECK(load_error(attached.loader, wrong, SPDLD_INVALID).find("\"keys\" stand in format 2") != std::string::npos);
+  const Attached odd(script_of(kFingerprint, "seed"));
+  CHECK(state_of(odd.loader).find("keys") == std::string::npos);
+  Folder folder;
+  const FakeDaemon hostile(folder.socket(), script_of(kFingerprint, "seed=\x1b"));
+  const std::string socket = folder.socket();
+  const spdld_attach_options options = options_for(socket);
+  spdld_loader* loader = nullptr;
+  CHECK(spdld_attach(&options, &loader) == SPDLD_INTERNAL);
+  CHECK(std::string(spdld_last_error()).find("digests of keys") != std::string::npos);
 }
 
 TEST_CASE("states want their arguments, and a replica loads them as any other") {

@@ -105,6 +105,9 @@ TEST_CASE("a part that says nothing, or too much, is refused", "[config]") {
   says("{ fraction = 0.5, seed = -1 }", "order.part.seed");
   says("{ fraction = 0.5, stratify = \"size\" }", "order.part.stratify: must be \"class\"");
   says("{ fraction = 0.5, stratify = \"class\", groups = \"folder\" }", "may not stand beside groups");
+  says("{ fraction = 0.5, groups = \"column\" }", "needs groups_column");
+  says("{ fraction = 0.5, groups = \"folder\", groups_column = \"x\" }", "may only stand beside groups = \"column\"");
+  says("{ fraction = 0.5, groups = \"column\", groups_column = \"x\", stratify = \"class\" }", "may not stand beside");
   says("{ fraction = 0.5, groups = \"s3://x/y\" }", "order.part.groups");
   says("{ fractoin = 0.5 }", "did you mean \"fraction\"?");
   CHECK_THAT(load_with_order("fraction = 0.5").sentences(),
@@ -122,6 +125,41 @@ TEST_CASE("lists of samples are taken from the pipeline's folder", "[config]") {
   CHECK(order_of("").include.empty());
   CHECK(order_of("").first == 0);
   CHECK(canonical_of("") == canonical_of("shuffle = true\nepochs = 1"));
+}
+
+TEST_CASE("groups are a column's of a manifest or of Parquet files, also of one of several sources", "[config]") {
+  const std::string output = R"("output": [{"name": "x", "from": "__key__", "ops": [{"op": "bytes"}], "ragged": true, )"
+                             R"("length_max": 9}], "batch": {"size": 1}})";
+  const std::string part = R"("part": {"of": 2, "index": 0, "groups": "column", "groups_column": "patient"})";
+  const auto load = [&](const std::string& type) {
+    return load_pipeline_json(
+        R"({"name": "p", "source": {"type": ")" + type + R"(", "uri": "/m"}, "order": {)" + part + "}, " + output, "p");
+  };
+  for (const char* type : {"manifest", "parquet"}) {
+    const auto loaded = load(type);
+    INFO(loaded.sentences());
+    REQUIRE(loaded);
+    CHECK(loaded.value->order.part.groups == kGroupsByColumn);
+    CHECK_FALSE(loaded.value->order.part.has_groups_file());
+    CHECK(loaded.value->sources.front().groups_column == "patient");
+    const auto again = load_pipeline_json(full_json(*loaded.value), "again");
+    REQUIRE(again);
+    CHECK(again.value->sources.front().groups_column == "patient");
+  }
+  CHECK_THAT(load("npy").sentences(), Catch::Contains("order.part.groups: can't be \"column\" here"));
+  const auto mixed = [&](const std::string& other) {
+    return load_pipeline_json(
+        R"({"name": "p", "sources": [{"name": "a", "type": "manifest", "uri": "/a"}, {"name": "b", )"
+        R"("type": ")" +
+            other + R"(", "uri": "/b", )" + part + "}], " + output,
+        "p");
+  };
+  const auto mix = mixed("parquet");
+  INFO(mix.sentences());
+  REQUIRE(mix);
+  CHECK(mix.value->sources[0].groups_column.empty());
+  CHECK(mix.value->sources[1].groups_column == "patient");
+  CHECK_THAT(mixed("mds").sentences(), Catch::Contains("sources[1].part.groups: can't be \"column\" here"));
 }
 
 TEST_CASE("weights are a column's of a manifest, and of no other source", "[config]") {

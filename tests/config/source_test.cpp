@@ -272,6 +272,38 @@ TEST_CASE("a table may have a condition on its rows, which decides no byte of a 
   }
 }
 
+TEST_CASE("classes are a list, or a file, which decides by what it says and not by where it lies", "[config]") {
+  const auto with = [](const std::string& lines, const std::string& type = "image-folder") {
+    return load_pipeline_toml("name = \"p\"\n[source]\ntype = \"" + type + "\"\nuri = \"/d\"\n" + lines +
+                                  "\n[[output]]\nname = \"y\"\nfrom = \"class\"\n" +
+                                  (type == "image-folder" ? "" : "dtype = \"int64\"\n") + "[batch]\nsize = 2\n",
+                              "p.toml", "/pipelines");
+  };
+  const auto classes = [&](const std::string& value) {
+    const auto loaded = with("classes = " + value);
+    INFO(loaded.sentences());
+    REQUIRE(loaded);
+    CHECK(canonical_json(*loaded.value) == canonical_json(*with("").value));
+    const auto again = load_pipeline_json(full_json(*loaded.value), "again");
+    INFO(again.sentences());
+    REQUIRE(again);
+    CHECK(full_json(*again.value) == full_json(*loaded.value));
+    CHECK(again.value->sources[0].classes == loaded.value->sources[0].classes);
+    return loaded.value->sources[0].classes;
+  };
+  CHECK(classes("\"classes.txt\"") == "/pipelines/classes.txt");
+  CHECK(classes("\"file:///a%20b/c.json\"") == "/a b/c.json");
+  CHECK(classes("[\"cat\", \"a dog\"]") == "\ncat\na dog");
+  expect_complaints(with("classes = []"), {{5, "source.classes", "must name at least one class"}});
+  expect_complaints(with("classes = [\"cat\", 3]"), {{5, "source.classes[1]", "must be a text"}});
+  expect_complaints(with("classes = 3"), {{5, "source.classes", "must be a text"}});
+  expect_complaints(with("classes = \"c.txt\"", "manifest"), {{5, "source.classes", "needs class"}});
+  CHECK(with("classes = \"c.txt\"\nclass = \"label\"", "manifest"));
+  CHECK_FALSE(with("classes = \"c.txt\"", "images"));
+  CHECK_THAT(with("classes = \"c.txt\"\nnames = \"cat\"", "voc").sentences(),
+             Catch::Contains("source.classes: may not stand beside names"));
+}
+
 TEST_CASE("a condition that can't be read, or that nothing could keep to, is complained about", "[config]") {
   expect_complaints(load_table("where = \"a >\""),
                     {{5, "source.where", "is no condition: it ends too early: there must be a value"}});

@@ -263,6 +263,41 @@ TEST_CASE("pushed steps: read whole, refused by the request's number, and hostil
   CHECK(notes.pushed[1].sizes.size() == 8'000);
 }
 
+TEST_CASE("digests of keys go both ways, and stay away from an ATTACHED that they would make too long") {
+  Served served;
+  const OneRing ring;
+  Notes notes;
+  std::string seen;
+  size_t sources = 2;
+  served.service.on_attach = [&](const control::Client&, const control::AttachRequest& request,
+                                 const std::shared_ptr<control::AttachReply>& to) {
+    seen = request.key_digests;
+    control::AttachedInfo info = ring.info();
+    info.key_digests = "a=" + std::string(4000, 'A');
+    info.sources.assign(sources, std::string(60, 's'));
+    to->attached(std::make_unique<NotingAttachment>(notes), info);
+  };
+  for (const bool is_long : {false, true}) {
+    sources = is_long ? 850 : 2;
+    RawClient client(served.path());
+    client.hello();
+    flatbuffers::FlatBufferBuilder builder;
+    const auto name = builder.CreateString("p"), digests = builder.CreateString("seed=AAAAAAAAAAA");
+    proto::AttachBuilder attach(builder);
+    attach.add_request(1);
+    attach.add_pipeline(name);
+    attach.add_key_digests(digests);
+    client.send(proto::finish(builder, proto::Body::Attach, attach.Finish()));
+    const auto heard = client.hear();
+    REQUIRE(heard);
+    const auto* attached = heard->message().body_as_Attached();
+    REQUIRE(attached);
+    CHECK(attached->sources()->size() == sources);
+    CHECK(proto::text_of(attached->key_digests()).size() == (is_long ? 0 : 4002));
+    served.on_control([&] { CHECK(seen == "seed=AAAAAAAAAAA"); });
+  }
+}
+
 TEST_CASE("an attach that is answered after its client has gone is given back at once") {
   Served served;
   OneRing ring;

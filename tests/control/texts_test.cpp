@@ -64,6 +64,8 @@ const std::vector<Field>& fields() {
       {"Attach.spec_folder", TextKind::kFolder, "/data/caf\xc3\xa9 1", send_attach<&Attach::add_spec_folder>},
       {"Attach.group", TextKind::kGroup, "team/run: 7", send_attach<&Attach::add_group>},
       {"Attach.fingerprint", TextKind::kFingerprint, "1-ab-cd-40", send_attach<&Attach::add_fingerprint>},
+      {"Attach.key_digests", TextKind::kKeyDigests, "order/shuffle=AAAAAAAAAAA /[2]=B_.-",
+       send_attach<&Attach::add_key_digests>},
       {"Attach.device", TextKind::kDevice, "cuda:0", send_attach<&Attach::add_device>},
       {"Query.argument", TextKind::kArgument, "train 1 2 3",
        [](RawClient& client, const std::string& text) { client.send_query(1, proto::Topic::describe, text); }},

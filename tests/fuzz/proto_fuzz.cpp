@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "proto/key_digests.h"
 #include "proto/text.h"
 #include "tests/proto/walk.h"
 
@@ -20,10 +21,24 @@ void look_at_text(std::string_view text) {
   if (!is_fit(shown(text)) || has_control(shown_name(text)) || (is_fit(text) && shown(text) != text)) std::abort();
 }
 
+// Digests of keys come back as the same text, and what is said of them is fit for people and short.
+void look_at_digests(std::string_view text) {
+  using namespace spdld::proto;
+  const auto keys = read_key_digests(text);
+  if (keys && write_key_digests(*keys) != text) std::abort();
+  FingerprintDifference difference;
+  difference.is_of_data = text.size() % 2 == 0;
+  for (const std::string_view other : {text.substr(0, text.size() / 2), text, std::string_view("a/b=AAAAAAAAAAA")}) {
+    const std::string note = key_note(difference, text, other);
+    if (!is_utf8(note) || has_control(note) || note.size() > 15 * kKeyPathBytesMax + 256) std::abort();
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   look_at_text({reinterpret_cast<const char*>(bytes), size});
+  look_at_digests({reinterpret_cast<const char*>(bytes), size});
   const std::vector<uint8_t> aligned(bytes, bytes + size);  // as received; of the exact size, so that ASan sees its end
   const spdld::proto::Message* message = spdld::proto::parse(aligned);
   if (!message) return 0;

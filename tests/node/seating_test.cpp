@@ -120,8 +120,17 @@ TEST_CASE("a position of another run, or past the end, is refused") {
   CHECK(rig.trainers.back()->steps.empty());
   request.group = "d", request.position = {}, request.fingerprint = "1-2-3-4";
   CHECK(rig.refusal(request).find("the position belongs to another run") != std::string::npos);
+  // The digests of the run's keys, as ATTACHED gave them, only make the sentence clearer.
+  const std::string digests = rig.pipeline()->key_digests();
+  REQUIRE(digests.find("seed=") != std::string::npos);
+  request.key_digests =
+      digests.substr(0, digests.find("seed=") + 5) + "AAAAAAAAAAB" + digests.substr(digests.find("seed=") + 16);
+  CHECK(rig.refusal(request).find(" (seed has another value)") != std::string::npos);
+  request.key_digests = "seed";  // of no form
+  CHECK(rig.refusal(request).find("another value") == std::string::npos);
   request.fingerprint = rig.pipeline()->fingerprint(10);
   CHECK(rig.refusal(request).empty());
+  CHECK(rig.trainers.back()->info->key_digests == digests);
 }
 
 TEST_CASE("a feed that has failed takes no newcomer, while its other readers still sit there") {

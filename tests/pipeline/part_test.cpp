@@ -309,4 +309,101 @@ TEST_CASE("a part that can't be made is refused with a sentence") {
                     Contains("order.part.groups: /nowhere"));
 }
 
+namespace {
+
+// A manifest of scans, of which each is one patient's.
+class Scans {
+ public:
+  explicit Scans(bool is_json) : is_json_(is_json) {}
+  void add(const std::string& scan, const std::string& patient) {
+    rows_ += is_json_ ? "{\"scan\": \"" + scan + "\", \"patient\": " + patient + "}\n" : scan + ',' + patient + '\n';
+  }
+  // Each listing is made anew, or from the kept one.
+  Names take(const std::string& part) const {
+    const std::string path =
+        folder_.write(is_json_ ? "scans.jsonl" : "scans.csv", (is_json_ ? "" : "scan,patient\n") + rows_);
+    const auto loaded = config::load_pipeline_toml(
+        "name = \"p\"\n[source]\ntype = \"manifest\"\nkey = \"scan\"\nuri = \"" + path + "\"\n[order]\npart = " + part +
+            "\n[[output]]\nname = \"x\"\nfrom = \"__key__\"\nragged = true\nlength_max = 99\nops = [{ op = \"bytes\" "
+            "}]\n"
+            "[batch]\nsize = 4\n",
+        "p.toml", "/");
+    INFO(loaded.sentences());
+    REQUIRE(loaded);
+    const auto listing = source::open_listing(loaded.value->sources.front(), {}, {}, kept_.path());
+    return names_of(*loaded.value, *listing);
+  }
+  std::string refusal(const std::string& part) const {
+    try {
+      take(part);
+      return "it was not refused";
+    } catch (const SetupError& error) {
+      return error.what();
+    }
+  }
+
+ private:
+  const bool is_json_;
+  const test::TempDir folder_, kept_;
+  std::string rows_;
+};
+
+}  // namespace
+
+TEST_CASE("rows of one patient fall in one part, which rows that are added do not change") {
+  std::mt19937_64 random(12);
+  for (const bool is_json : {false, true}) {
+    Scans scans(is_json);
+    std::map<std::string, std::string> patient_of;
+    const auto add = [&](int count, const std::string& prefix) {
+      for (int i = 0; i < count; ++i) {
+        const std::string scan = prefix + std::to_string(i), patient = std::to_string(random() % 40);
+        scans.add(scan, patient);
+        patient_of[scan] = patient;
+      }
+    };
+    add(200, "scan-");
+    const int of = 3;
+    const std::string by_column = ", groups = \"column\", groups_column = \"patient\"";
+    std::vector<Names> before;
+    std::map<std::string, int> part_of;  // by patient
+    size_t sum = 0;
+    for (int index = 0; index < of; ++index) {
+      before.push_back(scans.take(fold(of, index, by_column)));
+      CHECK(scans.take(fold(of, index, by_column)) == before.back());  // what another rank takes
+      const Names rest = scans.take(fold(of, index, by_column + ", rest = true"));
+      CHECK(both(rest, before.back()).empty());
+      CHECK(rest.size() + before.back().size() == 200);
+      sum += before.back().size();
+      for (const std::string& scan : before.back())
+        CHECK(part_of.emplace(patient_of[scan], index).first->second == index);
+    }
+    CHECK(sum == 200);
+    CHECK(part_of.size() > 30);
+    add(100, "later-");
+    for (int index = 0; index < of; ++index) {
+      const Names after = scans.take(fold(of, index, by_column));
+      CHECK(all_of({after, before[index]}) == after);
+      for (const std::string& scan : after) CHECK(part_of.emplace(patient_of[scan], index).first->second == index);
+    }
+  }
+}
+
+TEST_CASE("a column of groups must have a text in each row, and several texts") {
+  const std::string part = "{ fraction = 0.5, groups = \"column\", groups_column = \"patient\" }";
+  Scans scans(false);
+  for (const char* scan : {"a", "b"}) scans.add(scan, "7");
+  CHECK_THAT(scans.refusal(part),
+             Contains("order.part.groups: all samples are in one group") && Contains("another column"));
+  for (const char* scan : {"c", "d"}) scans.add(scan, "");
+  CHECK_THAT(scans.refusal(part), Contains("order.part.groups: the column \"patient\" has no text for 2 of 4 rows") &&
+                                      Contains("the first of them c"));
+  CHECK_THAT(scans.refusal("{ fraction = 0.5, groups = \"column\", groups_column = \"ward\" }"),
+             Contains("has no column \"ward\""));
+  Scans json(true);
+  json.add("a", "null");
+  json.add("b", "\"x\"");
+  CHECK_THAT(json.refusal(part), Contains("has no text for 1 of 2 rows"));
+}
+
 }  // namespace spdld::part_test

@@ -51,7 +51,8 @@ std::vector<Bytes> all_messages() {
   messages.push_back(message_of(proto::Body::Attach, [](FlatBufferBuilder& builder) {
     const auto position = proto::CreatePosition(builder, 1, 2);
     return proto::CreateAttachDirect(builder, 1, "p", "spec", true, proto::SpecFormat::json, "/f", "g", 1, 2, 1, 0, 1,
-                                     position, "f1", 4);
+                                     position, "f1", 4, nullptr, nullptr, proto::Transport::automatic, false,
+                                     proto::Join::now, 0, 0, false, "seed=AAAAAAAAAAA");
   }));
   messages.push_back(message_of(proto::Body::Release,
                                 [](FlatBufferBuilder& builder) { return proto::CreateRelease(builder, 1, 2, 3); }));
@@ -78,8 +79,10 @@ std::vector<Bytes> all_messages() {
     const auto outputs = builder.CreateVector(std::vector{output});
     const auto position = proto::CreatePosition(builder, 1, 2);
     const auto name = builder.CreateString("p"), fingerprint = builder.CreateString("f");
+    const auto key_digests = builder.CreateString("seed=AAAAAAAAAAA");
     return proto::CreateAttached(builder, 1, 2, name, proto::MemoryKind::host, proto::Access::writable, 6, 1 << 20, 64,
-                                 128, 1000, 8, 3, 17, position, fingerprint, outputs);
+                                 128, 1000, 8, 3, 17, position, fingerprint, outputs, false, 0, 0, false, 0, 0, false,
+                                 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, key_digests);
   }));
   messages.push_back(ready_message());
   messages.push_back(message_of(proto::Body::Failed, [](FlatBufferBuilder& builder) {

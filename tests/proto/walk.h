@@ -35,7 +35,7 @@ inline uint64_t sum_of(const proto::Attach& body) {
   return body.request() + sum_of(body.pipeline()) + sum_of(body.spec()) + body.spec_in_fd() +
          static_cast<uint64_t>(body.spec_format()) + sum_of(body.spec_folder()) + sum_of(body.group()) + body.rank() +
          body.world_size() + body.local_rank() + body.reader() + body.readers() + sum_of(body.position()) +
-         sum_of(body.fingerprint()) + body.held_max();
+         sum_of(body.fingerprint()) + body.held_max() + sum_of(body.key_digests());
 }
 inline uint64_t sum_of(const proto::Release& body) { return body.attachment() + body.slot() + body.generation(); }
 inline uint64_t sum_of(const proto::Seek& body) { return body.attachment() + body.run() + sum_of(body.position()); }
@@ -65,7 +65,8 @@ inline uint64_t sum_of(const proto::Attached& body) {
                  static_cast<uint64_t>(body.access()) + body.slot_count() + body.slot_bytes() + body.batch_size() +
                  body.global_size() + body.samples() + body.steps_per_epoch() + body.epochs() + body.seed() +
                  sum_of(body.position()) + sum_of(body.fingerprint()) + body.classes_in_fd() + body.push_steps_max() +
-                 body.push_ids_max() + sum_of(body.sources()) + sum_of(body.missing()) + body.missing_count();
+                 body.push_ids_max() + sum_of(body.sources()) + sum_of(body.missing()) + body.missing_count() +
+                 sum_of(body.key_digests());
   for (flatbuffers::uoffset_t i = 0; body.outputs() && i < body.outputs()->size(); ++i) {
     const proto::OutputSchema* output = body.outputs()->Get(i);
     sum += sum_of(output->name()) + proto::bytes_of(output->dtype()) + sum_of(output->shape()) +

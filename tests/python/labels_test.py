@@ -43,6 +43,32 @@ class Classes(DaemonCase):
         self.assertEqual(info.class_to_idx[os.fsdecode(b"\xff\xfe")], names.index(b"\xff\xfe"))
         self.assertEqual(len(info.class_to_idx), 3001)
 
+    def test_a_list_says_the_numbers_of_classes(self):
+        folder = Path(self.folder.name)
+        (folder / "classes.txt").write_text("class-2\nclass-0\nclass-1\n")
+        (folder / "index.json").write_text(json.dumps({"0": ["class-2", "crane"], "1": ["class-0", "tench"], "2": ["class-1", "crane"]}))
+        source = {"type": "image-folder", "uri": str(self.pictures)}
+        names = ["class-2", "class-0", "class-1"]
+        fingerprints = []
+        for classes, shown in ((str(folder / "classes.txt"), names), (names, names),
+                               (str(folder / "index.json"), ["crane (class-2)", "tench", "crane (class-1)"])):
+            with self.subTest(classes=classes):
+                loader = self.attach(spec_of(self.pictures, name="listed", source={**source, "classes": classes}))
+                self.assertEqual(loader.info.classes, shown)
+                self.assertEqual(loader.info.class_to_idx, {name: number for number, name in enumerate(shown)})
+                fingerprints.append(loader.info.fingerprint)
+                batches = list(loader)
+                for batch in batches:
+                    self.assertEqual(batch["label"].tolist(), [names.index(name.split("/")[0]) for name in batch.names])
+                self.assertEqual(sum(len(batch["label"]) for batch in batches), 24)
+        self.assertEqual(fingerprints[0], fingerprints[1])
+        self.assertNotIn(fingerprints[2], (fingerprints[0], self.attach().info.fingerprint))
+        with self.assertRaisesRegex(spdld.FailedError, r'(?s)one folder of the data set is not among the classes.*"class-1".*on_missing'):
+            self.attach(spec_of(self.pictures, name="listed", source={**source, "classes": names[:2]}))
+        with self.assertWarnsRegex(UserWarning, "one folder of the data set is not among the classes"):
+            part = self.attach(spec_of(self.pictures, name="listed", source={**source, "classes": names[:2], "on_missing": "warn"}))
+        self.assertEqual((part.info.samples, part.info.classes), (16, names[:2]))
+
     def test_hidden_folders_are_no_classes(self):
         folder = Path(self.folder.name) / "hidden"
         picture = next(self.pictures.glob("*/*.jpg")).read_bytes()

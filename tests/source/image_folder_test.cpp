@@ -186,6 +186,21 @@ TEST_CASE("only the first hundred remarks are kept, all are counted") {
   CHECK(samples_of(*listing) == Samples{{"full/1.jpg", 130}});
 }
 
+TEST_CASE("pictures of other formats are counted in a remark, links and kept folders as well") {
+  const TempFolder temp, kept, elsewhere;
+  for (const char* name : {"a/1.jpg", "a/z.png", "b/1.jpg", "b/x/2.TIFF", "b/notes.txt", "b/.3.png"}) temp.file(name);
+  elsewhere.file("4.webp");
+  temp.link(elsewhere / "4.webp", "a/4.webp");
+  config::SourceSpec spec;
+  spec.type = "image-folder";
+  spec.uris = {temp.path().string()};
+  for (int round = 0; round < 2; ++round) {
+    const auto listing = open_listing(spec, {}, {}, kept.path());
+    REQUIRE(listing->remark_count() == 1);
+    CHECK_THAT(listing->remarks()[0], Contains("3 pictures of other formats, such as a/4.webp, are left out"));
+  }
+}
+
 TEST_CASE("the extensions can be chosen") {
   const TempFolder temp;
   temp.file("a/1.jpg");

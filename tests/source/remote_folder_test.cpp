@@ -152,6 +152,16 @@ TEST_CASE("a remote image folder is the same data set as a local one with the sa
   }
 }
 
+TEST_CASE("pictures of other formats in a remote folder are counted in a remark") {
+  const Bucket bucket;
+  for (const char* name : {"d/a/1.jpg", "d/a/2.png", "d/b/x/3.gif", "d/b/1.jpg", "d/b/t.txt", "d/b/.4.png", "d/5.png"})
+    bucket.store->put(name, "x");
+  const auto listing = bucket.open("image-folder", {"s3://bucket/d"});
+  CHECK(listing->size() == 2);
+  REQUIRE(listing->remark_count() == 1);
+  CHECK_THAT(listing->remarks()[0], Contains("2 pictures of other formats, such as a/2.png, are left out"));
+}
+
 TEST_CASE("odd objects are no pictures and no classes of a remote folder") {
   const Bucket bucket;
   for (const char* name : {"t/a/1.jpg", "t/a//2.jpg", "t//3.jpg", "t/.h/4.jpg", "t/a/.h/5.jpg", "t/a/", "t/empty/",

@@ -269,13 +269,14 @@ bool FakeDaemon::send_attached(Session& session, const proto::Attach& attach) {
   const auto missing = script_.missing.empty() ? 0 : builder.CreateVectorOfStrings(script_.missing);
   const auto sources = script_.sources.empty() ? 0 : builder.CreateVectorOfStrings(script_.sources);
   const auto classes = script_.classes.empty() ? 0 : builder.CreateVectorOfStrings(script_.classes);
+  const auto key_digests = script_.key_digests.empty() ? 0 : builder.CreateString(script_.key_digests);
   const auto body = proto::CreateAttached(
       builder, attach.request(), kAttachment, pipeline, script_.memory, script_.access, script_.slot_count,
       script_.slot_bytes, script_.batch_size, script_.batch_size, script_.steps_per_epoch * script_.batch_size,
       script_.push_steps_max ? 0 : script_.steps_per_epoch, script_.epochs, 17, position, fingerprint, 0,
       !script_.classes_memory.empty(), gpu, described, device.ready_early, device.ipc_namespace, device.pid_namespace,
       false, 0, script_.push_steps_max, script_.push_ids_max, sources, script_.class_count, classes, missing,
-      script_.missing_count);
+      script_.missing_count, 0, 0, key_digests);
   return proto::send_message(session.socket.get(), proto::finish(builder, proto::Body::Attached, body), memory) ==
          proto::IoStatus::kOk;
 }

@@ -82,6 +82,7 @@ struct FakeScript {
   proto::Access access = proto::Access::writable;
   proto::MemoryKind memory = proto::MemoryKind::host;
   std::string fingerprint = "f1";
+  std::string key_digests = {};
   uint16_t version = 1;
   bool answers_hello = true;
   uint64_t answers_hellos = ~0ull;  // so many at first

@@ -49,6 +49,7 @@ FileTree read_local(const DataRoot& root, const TreeChoice& choice, const Source
   FileTree tree;
   ClassFiles& files = walked.files.front();
   add_files(tree, files);
+  tree.others = std::move(walked.others);
   tree.is_unchanged = [stamps = std::move(files.stamps), folder = root.folder, is_whole = !files.has_unread] {
     return is_whole && stamps.unchanged(folder);
   };
@@ -76,7 +77,10 @@ FileTree read_remote(const DataRoot& root, const TreeChoice& choice, const Sourc
       list_remote("remote-files\n" + root.name_of(choice.folder), folder, {opening.progress, opening.stop, kept, use});
   opening.use.add(use);
   FileTree tree;
-  for (const ClassFiles& files : listed.files) add_files(tree, files, is_root ? name.size() + 1 : 0);
+  const size_t dropped = is_root ? name.size() + 1 : 0;
+  for (const ClassFiles& files : listed.files) add_files(tree, files, dropped);
+  tree.others = std::move(listed.others);
+  tree.others.first.erase(0, dropped);
   tree.is_unchanged = std::move(listed.is_unchanged);
   return tree;
 }

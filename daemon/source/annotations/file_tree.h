@@ -34,6 +34,7 @@ struct FileTree {
   TextColumn paths;                         // from the root on
   std::vector<store::Identity> identities;  // of each, where they lie in a store; else empty
   Remarks remarks = {};
+  OtherPictures others = {};                // by their paths from the root on
   std::function<bool()> is_unchanged = {};  // asks the file system or the store
 };
 // How a tree is read.

@@ -17,6 +17,7 @@ std::unique_ptr<Listing> open_images(const SourceOpening& opening) {
   fingerprint.add_text(parts.files[0].paths.texts());
   parts.fingerprint = fingerprint.digits();
   parts.remarks = std::move(tree.remarks);
+  if (tree.others.count > 0) parts.remarks.add(others_left_out(tree.others, endings));
   parts.is_unchanged = std::move(tree.is_unchanged);
   return list_annotated(std::move(parts));
 }

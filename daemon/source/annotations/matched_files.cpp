@@ -35,6 +35,14 @@ void keep_suffixed(FileTree& tree, const MatchedFolder& folder) {
   tree.identities = std::move(kept.identities);
 }
 
+// Whether one of the folders is the other one, or holds it.
+bool lie_together(const std::string& a, const std::string& b) {
+  const auto holds = [](const std::string& outer, const std::string& inner) {
+    return (inner + '/').starts_with(outer + '/');
+  };
+  return a.empty() || b.empty() || holds(a, b) || holds(b, a);
+}
+
 }  // namespace
 
 MatchedFiles match_files(const DataRoot& root, const MatchedFolders& folders, const SourceOpening& opening) {
@@ -43,6 +51,9 @@ MatchedFiles match_files(const DataRoot& root, const MatchedFolders& folders, co
   keep_suffixed(matched.pictures, folders.pictures);
   keep_suffixed(matched.partners, folders.partners);
   for (FileTree* tree : {&matched.pictures, &matched.partners}) matched.remarks.add_all(tree->remarks);
+  // Where the partners lie among the pictures, a file of another format may be one of them.
+  if (matched.pictures.others.count > 0 && !lie_together(folders.pictures.folder, folders.partners.folder))
+    matched.remarks.add(others_left_out(matched.pictures.others, Endings(folders.pictures.extensions)));
   std::unordered_map<std::string, uint32_t> numbers;
   for (uint64_t i = 0; i < matched.partners.paths.size(); ++i) {
     const std::string_view path = matched.partners.paths[i];

@@ -3,6 +3,7 @@
 // in torchvision.datasets.VOCDetection.
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "daemon/source/annotations/annotated_pictures.h"
 #include "daemon/source/annotations/list_text.h"
 #include "daemon/source/annotations/voc_annotation.h"
+#include "daemon/source/class_list.h"
 #include "daemon/source/fingerprint.h"
 #include "daemon/source/tables/json_text.h"
 #include "daemon/source/tables/whole_texts.h"
@@ -100,11 +102,15 @@ std::vector<std::string> names_of(std::string_view text, const std::string& path
 class VocReader {
  public:
   explicit VocReader(const SourceOpening& opening)
-      : opening_(opening), root_(data_root(opening)), drops_difficult_(opening.text("difficult") == "drop") {
-    classes_ = config::names_in(opening.text("names"));
-    has_own_classes_ = !classes_.empty();
-    if (!has_own_classes_) classes_ = voc_classes();
+      : opening_(opening),
+        root_(data_root(opening)),
+        drops_difficult_(opening.text("difficult") == "drop"),
+        list_(read_class_list(opening.spec.classes, opening.places.bounds.get())) {
+    classes_ = list_ ? list_->labels() : config::names_in(opening.text("names"));
+    from_ = list_ ? "`classes` lists" : classes_.empty() ? "" : "`names` lists";
+    if (classes_.empty()) classes_ = voc_classes();
     for (size_t i = 0; i < classes_.size(); ++i) labels_.emplace(classes_[i], i);
+    if (list_) classes_ = list_->names();
   }
 
   std::unique_ptr<Listing> list() {
@@ -147,7 +153,7 @@ class VocReader {
       const auto label = labels_.find(object.name);
       if (label == labels_.end())
         lose(path, "the object \"" + config::printable(object.name) + "\" has none of the classes" +
-                       (has_own_classes_ ? " that `names` lists" : " of PASCAL VOC: list yours in `names`"));
+                       (from_.empty() ? " of PASCAL VOC: list yours in `names`" : " that " + from_));
       else if (!drops_difficult_ || !object.is_difficult)
         add_object(object, label->second, lists);
     }
@@ -174,6 +180,8 @@ class VocReader {
     for (const std::string_view text : {std::string_view("voc"), std::string_view(files_[kImage].texts())})
       fingerprint.add_text(text);
     for (const TextColumn& list : lists_) fingerprint.add_text(list.texts());
+    if (list_)
+      for (const std::string& name : classes_) fingerprint.add_text(name);
     parts_.fingerprint = fingerprint.digits();
     parts_.root = root_;
     constexpr std::array<const char*, kFiles> kFileFields = {"image", "class_mask", "object_mask"};
@@ -181,8 +189,9 @@ class VocReader {
     for (size_t i = 0; i < kFiles; ++i) parts_.files.push_back({kFileFields[i], std::move(files_[i])});
     for (size_t i = 0; i < kLists; ++i) parts_.lists.push_back({kListFields[i], std::move(lists_[i])});
     parts_.classes = std::move(classes_);
-    parts_.is_unchanged = [is_set = std::move(set_.is_unchanged), are = std::move(are_unchanged)] {
-      return is_set() && are();
+    parts_.is_unchanged = [is_set = std::move(set_.is_unchanged), are = std::move(are_unchanged),
+                           classes = list_ ? list_->stamps : Stamps()] {
+      return is_set() && are() && classes.unchanged();
     };
     return list_annotated(std::move(parts_));
   }
@@ -194,8 +203,9 @@ class VocReader {
   const SourceOpening& opening_;
   const DataRoot root_;
   const bool drops_difficult_;
+  const std::optional<ClassList> list_;
   std::vector<std::string> classes_;
-  bool has_own_classes_ = false;
+  std::string from_;                                // the key that lists them; empty: they are VOC's own
   std::unordered_map<std::string, size_t> labels_;  // by class
   DataFiles set_;
   AnnotatedParts parts_;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "config/document.h"
+#include "daemon/source/parquet/chunk_values.h"
 #include "daemon/source/parts.h"
 
 namespace spdld::source::parquet {
@@ -108,7 +109,7 @@ class ConditionRows {
   }
 
   void run(const Statistics& statistics, const std::stop_token& stop) {
-    check_rows();
+    check_rows(footer_, name_, "source.where");
     uint64_t first = 0;
     for (size_t group = 0; group < footer_.group_rows.size(); ++group) {
       check_stop(stop);
@@ -142,17 +143,6 @@ class ConditionRows {
     }
   }
 
-  // A damaged file may claim any number of rows.
-  void check_rows() const {
-    uint64_t rows = 0;
-    for (const uint64_t more : footer_.group_rows) {
-      rows += more;
-      if (rows > kConditionRowsMax)
-        throw SetupError(Trouble::kLimit, name_ + " has more than " + std::to_string(kConditionRowsMax) +
-                                              " rows, the limit of a file beside source.where.");
-    }
-  }
-
   // A column of less precision can't hold a number such as 0.1: its own nearest number is compared.
   void round_numbers() {
     for (size_t i = 0; i < places_.size(); ++i) {
@@ -169,7 +159,7 @@ class ConditionRows {
     std::vector<std::optional<ColumnValues>> values(places_.size());
     for (size_t i = 0; i < places_.size(); ++i) {
       if (!places_[i]) continue;
-      Result<ColumnValues> read = values_of(group, *places_[i]);
+      Result<ColumnValues> read = chunk_values(view_, {name_, footer_, group, *places_[i], bytes_max_});
       if (!read) {
         footer_.lost.push_back(name_ + ", row group " + std::to_string(group) + ", column " +
                                footer_.columns[*places_[i]].name + ": " + read.error().message +
@@ -186,21 +176,6 @@ class ConditionRows {
       });
       if (!is_taken) footer_.untaken.add(first + row);
     }
-  }
-
-  Result<ColumnValues> values_of(size_t group, size_t place) {
-    const Chunk& chunk = footer_.chunks[group * footer_.columns.size() + place];
-    if (chunk.bytes > bytes_max_ || chunk.unpacked_bytes > bytes_max_)
-      return Error{Trouble::kContent,
-                   "it needs more than the " + std::to_string(bytes_max_ >> 20) + " MiB of source.stream_bytes_max"};
-    RawBytes bytes;
-    bytes.resize(chunk.bytes);
-    const Result<uint64_t> got = view_.read(chunk.offset, bytes.bytes());
-    if (!got) throw SetupError(got.error().trouble, got.error().message);
-    if (*got < chunk.bytes) throw SetupError(Trouble::kContent, name_ + " became shorter while it was read.");
-    const Nulls nulls;
-    return decode_chunk({footer_.columns[place], chunk, footer_.group_rows[group], bytes_max_, nulls},
-                        std::as_const(bytes).bytes());
   }
 
   Footer& footer_;

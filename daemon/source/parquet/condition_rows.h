@@ -11,8 +11,6 @@
 
 namespace spdld::source::parquet {
 
-inline constexpr uint64_t kConditionRowsMax = uint64_t{1} << 30;  // of a file
-
 // Reads the footer, and sets what Footer has of a condition. A column that the file lacks has no value in any row. A
 // row group whose columns are damaged is lost: none of its rows is taken. `bytes_max`: of a decoded column. Throws
 // SetupError as read_footer() does, and where a column can't be compared with the condition's values.

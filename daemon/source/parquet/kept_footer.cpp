@@ -74,6 +74,7 @@ std::string kept_bytes_of(const Footer& footer) {
     writer.number(labels.names.size());
     for (const std::string& name : labels.names) writer.text(name);
   }
+  writer.text(footer.groups.texts());
   return writer.take();
 }
 
@@ -106,7 +107,9 @@ std::optional<Footer> footer_in(std::string_view bytes, uint64_t file_bytes) {
     const uint64_t names = reader.number();
     for (uint64_t k = 0; k < names && reader.ok(); ++k) labels.names.emplace_back(reader.text());
   }
-  if (!reader.ok() || !reader.rest().empty()) return std::nullopt;
+  const bool has_groups =
+      read_column(reader, footer.groups) && (footer.groups.size() == 0 || footer.groups.size() == rows);
+  if (!has_groups || !reader.ok() || !reader.rest().empty()) return std::nullopt;
   return footer;
 }
 

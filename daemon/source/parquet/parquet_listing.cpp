@@ -17,6 +17,7 @@
 #include "daemon/source/parquet/arrow_files.h"
 #include "daemon/source/parquet/column_store.h"
 #include "daemon/source/parquet/condition_rows.h"
+#include "daemon/source/parquet/group_column.h"
 #include "daemon/source/parquet/kept_footer.h"
 #include "daemon/source/tables/table_listing.h"
 
@@ -57,6 +58,7 @@ class ParquetListing final : public TableListing {
     for (size_t i = 0; i < footers.size(); ++i) {
       spared += footers[i].groups_spared;
       add_untaken(std::move(footers[i].untaken));
+      groups_.push_back(std::move(footers[i].groups));
       for (const std::string& sentence : footers[i].lost) remarks_.add_missing(sentence);
       add_footer(i, std::move(footers[i]), *table);
       fingerprint.add_text(file_name(i));
@@ -85,9 +87,15 @@ class ParquetListing final : public TableListing {
   }
   bool may_lack(uint64_t, FieldId) const override { return false; }
   bool lacks(uint64_t, FieldId) const override { return false; }  // reading a value finds it out
+  std::string group(uint64_t sample) const override {
+    const size_t file = file_of(sample);
+    return groups_[file].size() == 0 ? std::string() : std::string(groups_[file][sample - first_of(file)]);
+  }
   uint64_t memory_bytes() const override {
-    return table_->chunks.capacity() * sizeof(parquet::Chunk) + table_->groups.capacity() * sizeof(parquet::Group) +
-           untaken_bytes();
+    uint64_t group_bytes = 0;
+    for (const TextColumn& groups : groups_) group_bytes += groups.memory_bytes();
+    return group_bytes + table_->chunks.capacity() * sizeof(parquet::Chunk) +
+           table_->groups.capacity() * sizeof(parquet::Group) + untaken_bytes();
   }
   std::span<const std::string> classes() const override { return classes_; }
   // An order reads row group after row group.
@@ -204,6 +212,7 @@ class ParquetListing final : public TableListing {
   std::shared_ptr<const Table> table_;
   std::vector<uint64_t> group_starts_;
   std::vector<std::string> classes_;
+  std::vector<TextColumn> groups_;    // by file
   std::vector<std::string> objects_;  // by field
   std::unique_ptr<ColumnStore> store_;
   Streaming streaming_;
@@ -228,17 +237,21 @@ std::unique_ptr<Listing> open_parquet(const SourceOpening& opening) {
   DataFiles files = find_data_files(opening.uris, kParquetFiles, opening.places, opening.stop);
   const std::string where = opening.text(config::kConditionKey);
   const auto condition = config::checked_condition(where);  // none: all rows
+  const std::string& groups = opening.spec.groups_column;
   const IndexWay<Footer> way = {
       [&](store::View& view, const DataFile& file, std::atomic<uint64_t>& done) {
         Footer footer = condition ? parquet::read_footer_and_rows(view, file.name, *condition,
                                                                   opening.spec.stream_bytes_max, opening.stop)
                                   : parquet::read_footer(view, file.name);
+        if (!groups.empty())
+          parquet::read_group_column(view, file.name, groups, opening.spec.stream_bytes_max, opening.stop, footer);
         done.fetch_add(view.size(), std::memory_order_relaxed);
         return footer;
       },
       [](const Footer& footer) { return parquet::kept_bytes_of(footer); },
       [](std::string_view kept, const DataFile& file) { return parquet::footer_in(kept, file.bytes); }};
-  const std::string key = "parquet 2" + (condition ? '\n' + std::to_string(where.size()) + ' ' + where : "");
+  const std::string key = "parquet 3" + (condition ? '\n' + std::to_string(where.size()) + ' ' + where : "") +
+                          (groups.empty() ? "" : "\ngroups " + groups);
   std::vector<Footer> footers = index_files(files, opening.indexing(kParquetFiles, key, "bytes of files"), way);
   if (condition) check_columns(*condition, footers.front(), files.files.front().name);
   return std::make_unique<ParquetListing>(std::move(files), std::move(footers), opening);

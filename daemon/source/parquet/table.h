@@ -74,6 +74,7 @@ struct Footer {
   RowSet untaken = {};                 // rows that the condition does not take, by their numbers in the file
   uint64_t groups_spared = 0;          // that the condition took or left as their statistics say, unread
   std::vector<std::string> lost = {};  // row groups whose rows the condition can't judge, with the reason
+  TextColumn groups = {};              // of each row (group_column.h); empty: they are not wanted
   std::string features;                // as the writer describes them in JSON, until `classes` are made of them
   std::vector<ClassLabels> classes;
   friend bool operator==(const Footer&, const Footer&) = default;

@@ -33,6 +33,7 @@ class TextColumn {
     }
   }
   uint64_t size() const { return size_; }
+  friend bool operator==(const TextColumn&, const TextColumn&) = default;
   uint64_t memory_bytes() const { return texts_.capacity() + starts_.capacity() * sizeof(starts_[0]); }
   void fit() {
     texts_.shrink_to_fit();

@@ -1,7 +1,9 @@
-// How a set of rows is kept with a listing: the number of its words, and the words. Pure functions; any thread.
+// How a set of rows is kept with a listing: the number of its words, and the words; and a column of texts: all texts,
+// each ended by NUL. Pure functions; any thread.
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -22,6 +24,17 @@ inline bool read_set(KeptReader& reader, uint64_t rows, RowSet& set) {
   std::vector<uint64_t> words;
   for (uint64_t i = 0; i < count; ++i) words.push_back(reader.number());
   set = RowSet::of(std::move(words));
+  return reader.ok();
+}
+
+// False: the bytes, as TextColumn::texts() gives them, are damaged.
+inline bool read_column(KeptReader& reader, TextColumn& column) {
+  for (std::string_view rest = reader.text(); !rest.empty();) {
+    const size_t end = rest.find('\0');
+    if (end == std::string_view::npos) return false;
+    column.add(rest.substr(0, end));
+    rest.remove_prefix(end + 1);
+  }
   return reader.ok();
 }
 

@@ -5,8 +5,10 @@
 #include <utility>
 
 #include "config/catalogue.h"
+#include "config/document.h"
 #include "daemon/base/result.h"
 #include "daemon/source/alternatives.h"
+#include "daemon/source/class_list.h"
 #include "daemon/source/fingerprint.h"
 #include "daemon/source/listings.h"
 #include "daemon/source/tables/manifest_index.h"
@@ -23,6 +25,8 @@ constexpr FileKind kManifests = {.noun = "manifest",
                                  .meant = "a manifest",
                                  .may_be_packed = true};
 constexpr std::string_view kClassField = "class";
+constexpr uint32_t kNoClass = UINT32_MAX;
+constexpr size_t kUnlistedShown = 5;
 
 ManifestFormat format_of(std::string_view path, const std::string& wanted) {
   path = content_name(path);
@@ -37,9 +41,13 @@ ManifestFormat format_of(std::string_view path, const std::string& wanted) {
 class Manifest final : public TableListing {
  public:
   Manifest(DataFiles files, std::vector<TableIndex> indexes, const std::string& wanted_format, ManifestColumns columns,
-           const Places& places, const ArchiveAccess& access, std::span<const std::string> wanted,
-           const std::string& where, const std::string& what, const std::stop_token& stop)
-      : TableListing(std::move(files)), columns_(std::move(columns)), indexes_(std::move(indexes)), stores_(places) {
+           std::optional<ClassList> classes, const SourceOpening& opening)
+      : TableListing(std::move(files)),
+        columns_(std::move(columns)),
+        indexes_(std::move(indexes)),
+        stores_(opening.places),
+        list_(std::move(classes)) {
+    const std::string where = opening.text(config::kConditionKey), what = config::uris_text(opening.spec);
     make_fields();
     Fingerprint fingerprint;
     fingerprint.add_text("manifest");
@@ -51,13 +59,16 @@ class Manifest final : public TableListing {
       TableIndex& index = indexes_[i];
       add_untaken(std::move(index.untaken));
       add_file(index, fingerprint);
-      add_rows(index, i, format_of(file(i).name, wanted_format), stop);
+      add_rows(index, i, format_of(file(i).name, wanted_format), opening.stop);
     }
+    if (list_)
+      for (const auto* texts : {&list_->labels(), &list_->names()})
+        for (const std::string& text : *texts) fingerprint.add_text(text);
     fingerprint_ = fingerprint.digits();
     tell_untaken(where, what);
     store_concurrency_ = std::max(store_concurrency_, stores_.concurrency());
-    if (!columns_.classes.empty()) unite_classes();
-    open_streams(access, reads_rows(wanted));
+    if (!columns_.classes.empty()) number_classes();
+    open_streams(opening.access(kManifests), reads_rows(opening.wanted));
   }
 
   Locator locate(uint64_t sample, FieldId field) const override {
@@ -86,12 +97,18 @@ class Manifest final : public TableListing {
   }
   int64_t integer(uint64_t sample, FieldId) const override {
     const size_t file = file_of(sample);
-    return indexes_[file].class_of[sample - first_of(file)];
+    const uint32_t number = indexes_[file].class_of[sample - first_of(file)];
+    return number == kNoClass ? -1 : int64_t{number};
   }
   std::string name(uint64_t sample) const override {
     if (columns_.key.empty()) return TableListing::name(sample);
     const size_t file = file_of(sample);
-    return name_of(file, indexes_[file].texts.back()[sample - first_of(file)]);
+    return name_of(file, indexes_[file].texts[columns_.files.size()][sample - first_of(file)]);
+  }
+  std::string group(uint64_t sample) const override {
+    if (columns_.groups.empty()) return {};
+    const size_t file = file_of(sample);
+    return std::string(indexes_[file].texts.back()[sample - first_of(file)]);
   }
   uint64_t memory_bytes() const override {
     uint64_t bytes = untaken_bytes();
@@ -101,6 +118,7 @@ class Manifest final : public TableListing {
     return bytes;
   }
   std::span<const std::string> classes() const override { return classes_; }
+  bool unchanged() const override { return TableListing::unchanged() && (!list_ || list_->stamps.unchanged()); }
 
  private:
   struct File {
@@ -174,6 +192,30 @@ class Manifest final : public TableListing {
     return !column || indexes_[file].absent[*column].has(row);
   }
 
+  void number_classes() {
+    if (!list_) unite_classes();
+    UnlistedRows unlisted;
+    for (size_t file = 0; file < indexes_.size(); ++file) {
+      TableIndex& index = indexes_[file];
+      std::vector<uint32_t> numbers;
+      for (const std::string& name : index.classes) numbers.push_back(number_of(name));
+      for (uint64_t row = 0; row < index.class_of.size(); ++row) {
+        uint32_t& number = index.class_of[row];
+        if (numbers[number] == kNoClass) leave_out_unlisted(file, row, index.classes[number], unlisted);
+        number = numbers[number];
+      }
+      index.classes = {};
+    }
+    if (!list_) return;
+    classes_ = list_->names();
+    if (unlisted.rows == 0) return;
+    remarks_.add_missing(list_->what() + " does not name the classes of " + std::to_string(unlisted.rows) +
+                         (unlisted.rows == 1 ? " row, which is" : " rows, which are") +
+                         " left out; of the texts in the column \"" + config::printable(columns_.classes) + "\", " +
+                         first_texts(unlisted.texts) + '.');
+  }
+
+  // Without a list they are all texts, sorted.
   void unite_classes() {
     for (const TableIndex& index : indexes_)
       classes_.insert(classes_.end(), index.classes.begin(), index.classes.end());
@@ -183,19 +225,29 @@ class Manifest final : public TableListing {
       throw SetupError(Trouble::kUsage, "the manifests' column \"" + columns_.classes + "\" has more than " +
                                             std::to_string(kClassesMax) +
                                             " distinct texts: is it the classes' column?");
-    for (TableIndex& index : indexes_) {
-      std::vector<uint32_t> numbers;
-      for (const std::string& name : index.classes)
-        numbers.push_back(
-            static_cast<uint32_t>(std::lower_bound(classes_.begin(), classes_.end(), name) - classes_.begin()));
-      for (uint32_t& number : index.class_of) number = numbers[number];
-      index.classes = {};
-    }
+  }
+
+  uint32_t number_of(const std::string& name) const {
+    if (list_) return list_->number_of(name).value_or(kNoClass);
+    return static_cast<uint32_t>(std::lower_bound(classes_.begin(), classes_.end(), name) - classes_.begin());
+  }
+
+  // Rows whose text is not in the list.
+  struct UnlistedRows {
+    uint64_t rows = 0;
+    std::vector<std::string> texts = {};  // the first ones, each once
+  };
+  void leave_out_unlisted(size_t file, uint64_t row, const std::string& text, UnlistedRows& unlisted) {
+    if (is_untaken(first_of(file) + row)) return;  // by the source's condition
+    leave_out(file, row);
+    ++unlisted.rows;
+    if (unlisted.texts.size() < kUnlistedShown && !is_among(unlisted.texts, text)) unlisted.texts.push_back(text);
   }
 
   const ManifestColumns columns_;
   std::vector<TableIndex> indexes_;  // of the files
   NamedStores stores_;
+  const std::optional<ClassList> list_;
   std::vector<File> files_;
   size_t columns_of_fields_ = 0;              // fields_ begins with so many columns
   std::vector<std::optional<size_t>> named_;  // by field: the place among the columns of files
@@ -206,13 +258,19 @@ class Manifest final : public TableListing {
 
 std::unique_ptr<Listing> open_manifest(const SourceOpening& opening) {
   const std::string format = opening.text("format");
-  ManifestColumns columns{config::names_in(opening.text("files")), config::names_in(opening.text("base64")),
-                          opening.text("class"), opening.text("key"), opening.spec.weights_column};
+  ManifestColumns columns{config::names_in(opening.text("files")),
+                          config::names_in(opening.text("base64")),
+                          opening.text("class"),
+                          opening.text("key"),
+                          opening.spec.groups_column,
+                          opening.spec.weights_column};
   const std::string where = opening.text(config::kConditionKey);
   columns.condition = config::checked_condition(where);
+  std::optional<ClassList> classes = read_class_list(opening.spec.classes, opening.places.bounds.get());
   std::string key = "manifest 3\n" + format;
   for (const std::string_view name : {"files", "base64", "class", "key"}) key += '\n' + opening.text(name);
   key += '\n' + columns.weights + '\n' + std::to_string(where.size()) + ' ' + where;
+  if (!columns.groups.empty()) key += "\ngroups " + columns.groups;
   DataFiles files = find_data_files(opening.uris, kManifests, opening.places, opening.stop);
   const auto read = [&](store::View& view, const DataFile& file, std::atomic<uint64_t>& done) {
     return index_manifest(view, file.name, format_of(file.name, format), columns, done, opening.stop);
@@ -226,9 +284,8 @@ std::unique_ptr<Listing> open_manifest(const SourceOpening& opening) {
     if (why.empty() && !index.remarks.all().first.empty()) why = " (" + index.remarks.all().first.front() + ")";
   }
   if (rows == 0) throw SetupError(Trouble::kUsage, config::uris_text(opening.spec) + " has no row" + why + ".");
-  return std::make_unique<Manifest>(std::move(files), std::move(indexes), format, std::move(columns), opening.places,
-                                    opening.access(kManifests), opening.wanted, where, config::uris_text(opening.spec),
-                                    opening.stop);
+  return std::make_unique<Manifest>(std::move(files), std::move(indexes), format, std::move(columns),
+                                    std::move(classes), opening);
 }
 
 }  // namespace spdld::source

@@ -27,6 +27,7 @@ class ManifestIndexer {
       : reader_(reader), path_(path), format_(format), columns_(columns) {
     held_ = columns.files;
     if (!columns.key.empty()) held_.push_back(columns.key);
+    if (!columns.groups.empty()) held_.push_back(columns.groups);
     index_.texts.resize(held_.size());
     if (!columns.weights.empty()) held_.push_back(columns.weights);  // held as numbers
     values_.resize(held_.size());

@@ -43,13 +43,7 @@ bool read_absent(KeptReader& reader, TableIndex& index) {
 bool read_text_columns(KeptReader& reader, TableIndex& index) {
   for (uint64_t count = reader.number(); count > 0 && reader.ok(); --count) {
     TextColumn& column = index.texts.emplace_back();
-    for (std::string_view rest = reader.text(); !rest.empty();) {
-      const size_t end = rest.find('\0');
-      if (end == std::string_view::npos) return false;
-      column.add(rest.substr(0, end));
-      rest.remove_prefix(end + 1);
-    }
-    if (column.size() != index.rows()) return false;
+    if (!read_column(reader, column) || column.size() != index.rows()) return false;
   }
   return reader.ok();
 }

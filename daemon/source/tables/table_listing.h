@@ -55,6 +55,11 @@ class TableListing : public Listing {
     untaken_count_ += rows.count();
     untaken_.push_back(std::move(rows));
   }
+  // Leaves a row of a file that was added out, which is taken so far.
+  void leave_out(size_t file, uint64_t row) {
+    untaken_[file].add(row);
+    ++untaken_count_;
+  }
   // To be called once, behind all files: says how many rows the condition takes. `more` stands behind the sentence.
   // Throws SetupError where it takes none. `what`: the source, for the sentence.
   void tell_untaken(const std::string& condition, const std::string& what, const std::string& more = {});

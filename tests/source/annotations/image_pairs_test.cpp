@@ -55,6 +55,26 @@ TEST_CASE("a picture has the mask of its name, local and in a store") {
   }
 }
 
+TEST_CASE("pictures of other formats are counted in a remark, unless they may be the masks") {
+  PairsFolder folder;
+  folder.file("images/c.webp", "x");
+  for (const bool is_remote : {false, true}) {
+    const auto open = [&](const std::string& images, const std::string& masks) {
+      return is_remote ? folder.remote("image-pairs", "", folders(images, masks))
+                       : folder.local("image-pairs", "", folders(images, masks));
+    };
+    const auto pairs = open("images", "masks");
+    REQUIRE(pairs->remark_count() == 1);
+    CHECK_THAT(pairs->remarks()[0], Contains("1 picture of other formats, such as images/c.webp, is left out"));
+  }
+  folder.file("both/a.jpg", "x");
+  folder.file("both/a.tif", "x");
+  config::Parameters together = folders("both", "both");
+  together["extensions"] = std::string("jpg");
+  together["mask_extensions"] = std::string("tif");
+  CHECK(folder.local("image-pairs", "", together)->remark_count() == 0);
+}
+
 TEST_CASE("suffixes stand before the endings, and choose the files") {
   const PairsFolder folder;
   const auto listing = folder.local(

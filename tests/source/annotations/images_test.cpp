@@ -57,6 +57,23 @@ TEST_CASE("a flat folder that gained or lost a picture has changed") {
   CHECK(again->fingerprint() != local->fingerprint());
 }
 
+TEST_CASE("pictures of other formats in a flat folder are counted in a remark") {
+  ImagesFolder folder;
+  for (const char* name : {"flat/a.png", "flat/deep/b.WEBP", "flat/.x.png", "flat/table.csv"}) folder.file(name, "x");
+  const auto local = folder.local("images", "flat", folder.jpegs),
+             remote = folder.remote("images", "flat", folder.jpegs);
+  for (const auto* listing : {local.get(), remote.get()}) {
+    CHECK(listing->size() == folder.names.size());
+    CHECK(listing->missing_count() == 0);
+    REQUIRE(listing->remark_count() == 1);
+    CHECK_THAT(listing->remarks()[0], Contains("2 pictures of other formats, such as a.png, are left out") &&
+                                          Contains("Write extensions = \"jpg,jpeg,png\""));
+  }
+  const auto all = folder.local("images", "flat", {{"extensions", std::string("jpg,jpeg,png,webp")}});
+  CHECK(all->size() == folder.names.size() + 2);
+  CHECK(all->remark_count() == 0);
+}
+
 TEST_CASE("a link round to a flat folder is passed over, and a folder without a picture is refused") {
   ImagesFolder folder;
   std::filesystem::create_directory_symlink("..", folder.temp / "flat/deep/round");

@@ -210,6 +210,29 @@ TEST_CASE("an annotation of VOC is read in the encoding that it names, and under
   }
 }
 
+TEST_CASE("a list of classes numbers the objects of VOC, and is watched as the other files are") {
+  VocFolder folder;
+  folder.file("map.json",
+              R"({"0": ["cat", "felis"], "1": ["person", "homo"], "2": ["dog", "canis"], "3": ["ox", "bos"]})");
+  config::SourceSpec spec;
+  spec.type = "voc";
+  spec.uris = {folder.temp.path().string()};
+  spec.parameters = VocFolder::with({});
+  const auto plain = open_listing(spec, {}, {});
+  spec.classes = folder.temp / "map.json";
+  const auto listing = open_listing(spec, {}, {});
+  CHECK(Texts(listing->classes().begin(), listing->classes().end()) == Texts{"felis", "homo", "canis", "bos"});
+  CHECK(contents(*listing, 1, {"labels", "classes"}) == Texts{"[2,1]", R"(["dog","person"])"});
+  CHECK(listing->fingerprint() != plain->fingerprint());
+  CHECK(listing->unchanged());
+  spec.classes = "\ncat\nperson\ndog\nox";
+  CHECK(open_listing(spec, {}, {})->fingerprint() != listing->fingerprint());  // other names for people
+  folder.file("map.json", R"(["cat", "dog"])");
+  CHECK_FALSE(listing->unchanged());
+  spec.classes = folder.temp / "map.json";
+  CHECK_THROWS_WITH(open_listing(spec, {}, {}), Contains("\"person\" has none of the classes that `classes` lists"));
+}
+
 TEST_CASE("names in a list of VOC may have blanks, and flags behind them are left out") {
   VocFolder folder;
   const auto names = [&](const std::string& list, const Texts& files) {

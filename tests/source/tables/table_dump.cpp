@@ -1,10 +1,10 @@
 // Prints what a table's listing and its fetcher give, for a comparison with other readers:
 //
-//   table_dump TYPE PARAMETERS URI...     PARAMETERS: a JSON table; [source]'s own parameters of this type
+//   table_dump TYPE PARAMETERS URI...     PARAMETERS: a JSON table; [source]'s own parameters of this type, and order
 //
-// The first line is a JSON table with size, fields, classes, fingerprint, remarks, and the samples that are left out
-// (untaken). Each other line is one sample: a table with its name and its fields, bytes as hexadecimal digits, and null
-// for a field that it lacks.
+// The first line is a JSON table with size, fields, classes, fingerprint, remarks, the samples that are left out
+// (untaken), and each sample's group. Each other line is one sample: a table with its name and its fields, bytes as
+// hexadecimal digits, and null for a field that it lacks.
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -30,8 +30,11 @@ config::SourceSpec source_of(const std::string& type, nlohmann::json source, con
   source["on_missing"] = "warn";
   const config::SourceType* const known = config::find_source(type);
   const std::string from(known != nullptr && !known->fields.empty() ? known->fields.front() : "x");
+  nlohmann::json order = nlohmann::json::object();
+  if (const auto given = source.find("order"); given != source.end()) order = *given, source.erase("order");
   const nlohmann::json pipeline = {
       {"name", "dump"},
+      {"order", order},
       {"source", source},
       {"output", {{{"name", "x"}, {"from", from}, {"length_max", 1}, {"ragged", true}, {"ops", {{{"op", "bytes"}}}}}}},
       {"batch", {{"size", 1}}}};
@@ -80,8 +83,11 @@ int main(int argc, char** argv) try {
       {"bytes", listing->memory_bytes()}, {"remarks", listing->remarks()}, {"fields", nlohmann::json::array()}};
   for (const auto& field : listing->fields()) head["fields"].push_back(field.name);
   head["untaken"] = nlohmann::json::array();
-  for (uint64_t sample = 0; sample < listing->size(); ++sample)
+  head["groups"] = nlohmann::json::array();
+  for (uint64_t sample = 0; sample < listing->size(); ++sample) {
     if (listing->is_untaken(sample)) head["untaken"].push_back(sample);
+    head["groups"].push_back(listing->group(sample));
+  }
   std::printf("%s\n", head.dump().c_str());
   source::LocalFetcher local(1);
   source::FetchRouter fetcher(local);
