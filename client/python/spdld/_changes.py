@@ -14,15 +14,16 @@ _HARMLESS_METHODS = ("copy", "count", "index", "keys", "values", "items", "get",
                      "add_mutually_exclusive_group", "set_defaults", "parse_args", "parse_known_args", "print_help", "error",
                      "set_epoch")
 _HARMLESS_FUNCTIONS = ("print", "len", "list", "tuple", "str", "repr", "isinstance", "issubclass", "type", "sorted",
-                       "enumerate", "zip", "reversed", "dict", "range", "sum", "min", "max", "iter", "next", "any", "all", "set", "id",
-                       "hasattr", "getattr", "callable", "int", "float", "round", "bool", "map", "filter", "vars")
+                       "enumerate", "zip", "reversed", "dict", "range", "sum", "min", "max", "iter", "next", "any", "all", "set",
+                       "id", "hasattr", "getattr", "callable", "int", "float", "round", "bool", "map", "filter", "vars")
 # Their results may hold what they are given.
 _KEEPERS = ("list", "tuple", "sorted", "enumerate", "zip", "reversed", "dict", "iter", "next", "set", "getattr", "map", "filter",
             "vars", "min", "max")
 _DATA = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader", "torchvision.datasets.ImageFolder",
          "torchvision.datasets.folder.ImageFolder")
 _LOGGING = ("debug", "info", "warning", "error", "exception", "critical", "log", "print")
-_LIBRARIES = ("torch", "torchvision", "PIL", "numpy", "os", "math", "pathlib", "json", "yaml", "pprint", "logging", "wandb", "random")
+_LIBRARIES = ("torch", "torchvision", "PIL", "numpy", "os", "math", "pathlib", "json", "yaml", "pprint", "logging", "wandb",
+              "random")
 _TRAINERS = ("accelerate", "lightning", "pytorch_lightning")
 _HOLDERS = (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.BinOp, ast.IfExp, ast.BoolOp, ast.Starred, ast.keyword,
             ast.FormattedValue, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -98,7 +99,8 @@ class Changes:
         return not isinstance(above, (ast.Compare, ast.Expr, ast.Call, ast.keyword, ast.Starred))
 
     def _is_mutable(self, node: ast.Name, depth: int = 8) -> bool:
-        """Whether the name is bound to a list or another object that can change, to a part of one, or to another name for which this holds."""
+        """Whether the name is bound to a list or another object that can change, to a part of one, or to another name for
+        which this holds."""
         for binding in self._names.bindings(node):
             for value in filter(None, (binding.value, self._parted(binding.source))):
                 for part in ast.walk(value):
@@ -247,11 +249,13 @@ def _names_of(node: ast.expr, is_deep: bool) -> List[ast.Name]:
 
 
 def _names_below(node: ast.AST) -> List[ast.Name]:
-    """All names of an expression whose values the expression's value may hold: no indexes, and no parser of what it has parsed."""
+    """All names of an expression whose values the expression's value may hold: no indexes, and no parser of what it has
+    parsed."""
     if isinstance(node, ast.Name):
         return [node]
     if isinstance(node, ast.Subscript):
         return _names_below(node.value)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("parse_args", "parse_known_args"):
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and \
+            node.func.attr in ("parse_args", "parse_known_args"):
         return []
     return [name for child in ast.iter_child_nodes(node) for name in _names_below(child)]

@@ -54,7 +54,8 @@ class Objects:
 
     def _looked_at(self, node: ast.ClassDef) -> Optional[Known]:
         script = self._script
-        bases = {script.dotted(base) or (base.id if isinstance(base, ast.Name) and base.id == "object" else "") for base in node.bases}
+        bases = {script.dotted(base) or (base.id if isinstance(base, ast.Name) and base.id == "object" else "")
+                 for base in node.bases}
         decorators = [script.dotted(entry.func if isinstance(entry, ast.Call) else entry) for entry in node.decorator_list]
         if node.keywords or not bases <= {*_BASES, "object"} or not set(decorators) <= set(_DATACLASSES):
             return None

@@ -5,8 +5,9 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 from spdld._computing import FUNCTIONS, METHODS, arithmetic, bounded, compared, joined, no_member, part_of
 from spdld._hints import hint_of
 from spdld._inlining import UNKNOWN
+from spdld._known_code import compiled
 from spdld._operations import ARGUMENTS, DEFAULT, REQUIRED, Transform, why_none
-from spdld._transforms import LIST
+from spdld._reading import LIST, of_function
 from spdld._tree import ENUMS, FIRST, SECOND, Tree, shown
 from spdld._unfolding import unfold
 from spdld._values import Member, Refused
@@ -16,8 +17,8 @@ _LIST_MAX = 4096
 _DATASET = (("root", REQUIRED), ("transform", None), ("target_transform", None), ("loader", None), ("is_valid_file", None))
 _LOADER = tuple((name, None) for name in (
     "dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn", "pin_memory", "drop_last",
-    "timeout", "worker_init_fn", "multiprocessing_context", "generator", "prefetch_factor", "persistent_workers", "pin_memory_device",
-    "in_order"))
+    "timeout", "worker_init_fn", "multiprocessing_context", "generator", "prefetch_factor", "persistent_workers",
+    "pin_memory_device", "in_order"))
 
 
 class Call(NamedTuple):
@@ -99,7 +100,8 @@ class Script(Tree):
                 raise Refused(f"needs {shown(node)}, whose value the script's text does not tell")
             line = self._line_of_change(node)
             if line is not None and not even_changed:
-                raise Refused(f"needs {shown(node)}, which line {line} of the script may change{self._default_of(bindings[0].value)}")
+                raise Refused(f"needs {shown(node)}, which line {line} of the script may change"
+                              f"{self._default_of(bindings[0].value)}")
             last, node = node, bindings[0].value
             if isinstance(node, ast.Name) and node.id == UNKNOWN:
                 raise Refused(getattr(node, "why", f"needs {shown(last)}, whose value the script's text does not tell"))
@@ -252,7 +254,8 @@ class Script(Tree):
         given.update(zip(known, call.args))
         for word in call.keywords:
             if word.arg is None or word.arg not in known:
-                raise Refused(f"has an argument {word.arg} at line {call.lineno}, which is not known: use torchvision's newer names")
+                raise Refused(f"has an argument {word.arg} at line {call.lineno}, which is not known: use torchvision's "
+                              "newer names")
             if word.arg in given:
                 raise Refused(f"has two arguments {word.arg} at line {call.lineno}")
             given[word.arg] = word.value
@@ -272,6 +275,9 @@ class Script(Tree):
             return unknown(node, str(refused))
         if isinstance(node, (ast.List, ast.Tuple, ast.BinOp)):
             return Transform(LIST, lambda attribute: self._members(node), line=line)
+        known = self._known_function(node)
+        if known is not None:
+            return known._replace(line=line)
         if isinstance(node, ast.Lambda):
             return unknown(ast.Name("Lambda"), why_none("Lambda"))
         if not isinstance(node, ast.Call):
@@ -283,6 +289,14 @@ class Script(Tree):
         if module not in (*FIRST, SECOND) or name == "Sequential":
             return unknown(node.func, self.why_unknown(node.func) or hint_of(full) or why_none(shown(node.func)))
         return Transform(name, lambda attribute: self._argument(node, name, attribute), is_v2=module == SECOND, line=line)
+
+    def _known_function(self, node: ast.expr) -> Optional[Transform]:
+        """The meaning of a function, or of torchvision's Lambda of one, where its text is known. It is compiled and not run."""
+        full = self.dotted(node.func) or "" if isinstance(node, ast.Call) else ""
+        if isinstance(node, ast.Call) and full.rpartition(".")[0] in (*FIRST, SECOND) and full.endswith(".Lambda"):
+            node = node.args[0] if len(node.args) == 1 and not node.keywords else node
+        made = self.made(node) if isinstance(node, (ast.Name, ast.Lambda)) else None
+        return None if made is None else of_function(compiled(made))
 
     def _positional(self, call: ast.Call) -> List[ast.expr]:
         if call.keywords:

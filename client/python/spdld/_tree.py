@@ -16,7 +16,8 @@ ENUMS = ("InterpolationMode", "AutoAugmentPolicy")
 _STARS = {
     "torchvision.transforms": {**{name: f"torchvision.transforms.{name}" for name in (*ARGUMENTS, *NONE, *ENUMS)
                                   if name not in (*ONLY_V2, "Sequential")},
-                               **{name: f"torchvision.transforms.{name}" for name in ("functional", "transforms", "autoaugment")}},
+                               **{name: f"torchvision.transforms.{name}"
+                                  for name in ("functional", "transforms", "autoaugment")}},
     SECOND: {name: f"{SECOND}.{name}" for name in (*ARGUMENTS, *NONE, *ENUMS, "functional") if name != "Sequential"},
 }
 
@@ -103,8 +104,10 @@ class Tree:
             if self._dotted(node) == "sys.argv":
                 above: Any = self._names.above.get(node)
                 is_part = isinstance(above, ast.Subscript) and isinstance(above.ctx, ast.Load)
-                is_shown = isinstance(above, ast.Call) and isinstance(above.func, ast.Name) and above.func.id in ("len", "print", "str")
-                if not (is_part or is_shown or isinstance(above, (ast.Compare, ast.FormattedValue))) or not isinstance(node.ctx, ast.Load):
+                is_shown = isinstance(above, ast.Call) and isinstance(above.func, ast.Name) and \
+                    above.func.id in ("len", "print", "str")
+                if not (is_part or is_shown or isinstance(above, (ast.Compare, ast.FormattedValue))) or \
+                        not isinstance(node.ctx, ast.Load):
                     return True
         return False
 
@@ -220,6 +223,7 @@ class Tree:
         """Whether the target is assigned this expression."""
         above = self._names.above.get(target)
         return isinstance(above, (ast.Assign, ast.AnnAssign)) and above.value is node
+
 
 def shown(node: ast.AST) -> str:
     text = plain_name(" ".join(ast.unparse(node).split()))
