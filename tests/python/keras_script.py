@@ -1,11 +1,12 @@
 """Trains, evaluates and predicts with Keras 3 on the batches of a daemon. $KERAS_BACKEND: torch or jax.
 
-    keras_script.py PARTS      PARTS: JSON, {train, judge, left, state, refusals, first or ragged: options of spdld.keras.Loader}
+    keras_script.py PARTS      PARTS: JSON, {a part, which is a key of the last lines: the options of a Loader}
 
 Prints JSON: {part: what it gives}.
 """
 import json
 import sys
+import warnings
 
 import numpy as np
 
@@ -96,7 +97,8 @@ def judge():
     weights = np.concatenate([batch[2] for batch in batches]) if weighed else np.ones(len(labels))
     losses = np.log(np.exp(logits - logits.max(1, keepdims=True)).sum(1)) + logits.max(1) - logits[np.arange(len(labels)), labels]
     predicted = model.predict(loader(spdld.keras.Loader, "unlabelled", y=None, sample_weight=None), verbose=0)
-    return {"loss": float(model.evaluate(loader(group="judged"), verbose=0)), "samples": len(labels),
+    loss = float(model.evaluate(loader(group="judged"), verbose=0))
+    return {"loss": loss, "samples": len(labels), "weight": float(weights.sum()),
             "expected": float((losses * weights).sum() / len(losses)), "apart": float(np.abs(predicted - logits).max())}
 
 
@@ -135,6 +137,14 @@ def first():
     return refused(lambda: loader(spdld.keras.Loader)[0], shapes)
 
 
+def page():
+    """The block of docs/trainers.md, with a model that has no shapes yet."""
+    names = {"model": model_of()}
+    exec(OPTIONS["block"], names)
+    with names["train"] as data, names["validation"]:
+        return data.epoch
+
+
 def refused(make, given=lambda made: "taken"):
     try:
         return given(make())
@@ -171,8 +181,9 @@ def one_for_both():
         model_of().fit(data, epochs=2, steps_per_epoch=2, validation_data=data, verbose=0)
 
 
+warnings.simplefilter("ignore", spdld.DataWarning)  # of the part whose pictures are damaged
 made = {}
 for PART, OPTIONS in json.loads(sys.argv[1]).items():
     made[PART] = {"train": train, "judge": judge, "left": left, "state": state, "refusals": refusals, "first": first,
-                  "ragged": first}[PART]()
+                  "ragged": first, "page": page, "masked": judge}[PART]()
 print(json.dumps(made))

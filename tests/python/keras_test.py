@@ -1,6 +1,7 @@
 """spdld.keras.Loader in the real Keras 3, on torch and on jax."""
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -9,11 +10,18 @@ from pathlib import Path
 
 import keras_apart
 from case import BATCH, SAMPLES, STEPS, DaemonCase, spec_of
+from daemon import make_pictures, pipeline_text
 from labels_test import write_archive
 
 HERE = Path(__file__).resolve().parent
 EPOCHS = 6
 AHEAD = {"torch": 1, "jax": 2}  # the batches that Keras takes to learn the shapes, and drops
+
+
+def block_of_the_page():
+    section = (HERE.parents[1] / "docs/trainers.md").read_text().split("\n## Keras\n")[1].split("\n## ")[0]
+    block, = re.findall(r"```python gpu\n(.*?)```", section, re.DOTALL)
+    return block
 
 
 class KerasCase(DaemonCase):
@@ -26,12 +34,15 @@ class KerasCase(DaemonCase):
         super().setUpClass()
         cls.options = {part: {"pipeline": spec_of(cls.pictures, name=part, order={"epochs": 0}), "socket": str(cls.daemon.socket),
                               "x": "image", "y": "label", **changes} for part, changes in cls.parts.items()}
+        for name, epochs in (("train", 0), ("val", 1)):
+            (Path(cls.folder.name) / f"{name}.toml").write_text(pipeline_text(cls.pictures, f"page-{name}", epochs=epochs))
         done = subprocess.run([sys.executable, HERE / "keras_script.py", json.dumps(cls.options)], capture_output=True, text=True,
-                              timeout=240, env={**os.environ, "KERAS_BACKEND": cls.backend, "JAX_PLATFORMS": "cpu",
-                                                "KERAS_HOME": cls.folder.name})
+                              timeout=240, cwd=cls.folder.name,
+                              env={**os.environ, **cls.daemon.environment(), "KERAS_BACKEND": cls.backend, "JAX_PLATFORMS": "cpu",
+                                   "KERAS_HOME": cls.folder.name})
         if done.returncode != 0 or done.stderr:
             raise AssertionError(f"{done.returncode} {done.stdout}{done.stderr}")
-        cls.made = json.loads(done.stdout)
+        cls.made = json.loads(done.stdout.splitlines()[-1])  # Keras draws progress bars before
 
     def labels(self, part, epochs=EPOCHS):
         """The labels of each batch, epoch for epoch, as spdld.attach gives them."""
@@ -41,7 +52,20 @@ class KerasCase(DaemonCase):
 
 @unittest.skipUnless(keras_apart.is_there(), "tests/run installs Keras")
 class OnJax(KerasCase):
-    backend, parts = "jax", {"train": {}, "judge": {"sample_weight": "label"}, "left": {}, "state": {}}
+    backend, parts = "jax", {"train": {}, "judge": {"sample_weight": "label"}, "left": {}, "state": {}, "page": {}}
+
+    @classmethod
+    def setUpClass(cls):
+        damaged = tempfile.TemporaryDirectory(prefix="spdld-keras-")
+        cls.addClassCleanup(damaged.cleanup)
+        make_pictures(Path(damaged.name), 3, 4)
+        (Path(damaged.name) / "class-1" / "2.jpg").write_bytes(b"no picture")
+        masked = {**spec_of(damaged.name, name="masked"), "order": {"epochs": 0}, "on_bad": "mask"}
+        cls.parts = {**cls.parts, "page": {"block": block_of_the_page()}, "masked": {"pipeline": masked, "sample_weight": "mask"}}
+        super().setUpClass()
+
+    def test_the_block_of_the_page(self):
+        self.assertEqual(self.made["page"], 2)
 
     def test_each_pass_is_one_epoch_in_the_pipelines_order(self):
         made, epochs, ahead = self.made["train"], self.labels("train"), AHEAD[self.backend]
@@ -54,10 +78,11 @@ class OnJax(KerasCase):
         self.assertNotEqual(asked, 3 * list(range(STEPS)))  # Keras's own shuffling changes no order
 
     def test_a_loss_and_predictions_are_as_numpy_computes_them(self):
-        made = self.made["judge"]
-        self.assertEqual(made["samples"], SAMPLES)
-        self.assertLess(abs(made["loss"] - made["expected"]), 1e-4 * made["expected"])
-        self.assertLess(made["apart"], 1e-3)
+        for part, samples, weight in (("judge", SAMPLES, SAMPLES), ("masked", 12, 11)):
+            made = self.made[part]
+            self.assertEqual((made["samples"], made["weight"]), (samples, weight))
+            self.assertLess(abs(made["loss"] - made["expected"]), 1e-4 * made["expected"])
+            self.assertLess(made["apart"], 1e-3)
 
     def test_a_pass_that_is_left_begins_anew(self):
         epochs = self.labels("left", 2)
