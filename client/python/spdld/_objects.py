@@ -270,6 +270,7 @@ class Namespaces:
     def _name_attributes(self) -> bool:
         changed = False
         stored = {node.attr for node in self._script.nodes(ast.Attribute) if not isinstance(node.ctx, ast.Load)}
+        stored |= self._script.set_beside()
         stored |= {plain_name(node.id).partition(".")[2] for node in self._script.nodes(ast.Name) if "." in node.id}
         for node in self._script.nodes(ast.Attribute):
             made = self._namespace(node.value) if not node.attr.startswith("_") else None

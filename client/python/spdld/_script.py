@@ -1,5 +1,6 @@
 """Reads a training script's transforms, data sets and DataLoaders from its text. Nothing of the script is run."""
 import ast
+from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from spdld._computing import FUNCTIONS, METHODS, arithmetic, bounded, compared, joined, no_member, part_of
@@ -8,6 +9,7 @@ from spdld._inlining import UNKNOWN
 from spdld._known_code import compiled
 from spdld._operations import ARGUMENTS, DEFAULT, REQUIRED, Transform, why_none
 from spdld._reading import LIST, of_function
+from spdld._renaming import plain_name
 from spdld._tree import ENUMS, FIRST, SECOND, Tree, shown
 from spdld._unfolding import unfold
 from spdld._values import Member, Refused
@@ -35,7 +37,7 @@ class Script(Tree):
     """
 
     def __init__(self, text: "str | bytes", path: str, arguments: Optional[Sequence[str]] = None):
-        super().__init__(ast.parse(text, path))
+        super().__init__(ast.parse(text, path), Path(path).parent)
         self.command_line = None if arguments is None else list(arguments)
         self.options: Dict[str, Any] = {}  # of the command line, whose defaults were read
         self._steps = 0
@@ -120,8 +122,10 @@ class Script(Tree):
             for call in self.nodes(ast.Call):
                 if mark == f"n{getattr(call, 'namespace', 0)}" or mark == getattr(call, "instance_of", None):
                     above = self._names.above.get(call)
+                    attribute = plain_name(name.id).partition(".")[2]
                     targets = above.targets if isinstance(above, ast.Assign) else []
-                    lines = [self._changes.line_of(target) for target in targets if isinstance(target, ast.Name)]
+                    lines = [entry for target in targets if isinstance(target, ast.Name)
+                             for entry in (self._changes.line_of(target), self._changes.line_of_part(target, attribute))]
                     line = next((entry for entry in lines if entry is not None), line)
         return line
 
