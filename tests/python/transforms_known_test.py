@@ -9,6 +9,7 @@ from pathlib import Path
 import torchvision_v2
 from spdld._script import Script
 from spdld._transforms import converted
+from transforms_test import canonical
 
 FLOATS = {"op": "convert", "dtype": "float32", "layout": "NCHW", "scale": 1 / 255}
 
@@ -34,7 +35,21 @@ LAMBDAS = [
     ("[T.Grayscale(), T.ToTensor(), T.Lambda(lambda x: x.expand(3, -1, -1))]", [{"op": "grayscale", "channels": 3}, FLOATS]),
     ("[T.Grayscale(), T.Lambda(lambda x: x.convert('RGB')), T.ToTensor()]", [{"op": "grayscale", "channels": 3}, FLOATS]),
 ]
+PIECES = [{"op": "five-crop", "size": [20, 20]}]
+LAMBDAS += [
+    ("[T.FiveCrop(20), T.Lambda(lambda crops: torch.stack([T.ToTensor()(crop) for crop in crops]))]", [*PIECES, FLOATS]),
+    ("[T.FiveCrop(20), T.Lambda(lambda crops: torch.stack([ToTensor()(one) for one in crops])), "
+     "T.Lambda(lambda crops: torch.stack([normalize(crop) for crop in crops]))]", [*PIECES, normal(0.5, 0.25)]),
+    ("[T.FiveCrop(20), T.Lambda(lambda c: torch.stack([T.PILToTensor()(x) for x in c]))]",
+     [*PIECES, {"op": "convert", "dtype": "uint8", "layout": "NCHW"}]),
+]
 REFUSED = [
+    ("[T.ToTensor(), T.Lambda(lambda crops: torch.stack([normalize(crop) for crop in crops]))]", "stacks pieces"),
+    ("[T.FiveCrop(20), T.Lambda(lambda crops: torch.stack([T.ToTensor()(one) for one in crops if one]))]", "runs code of yours"),
+    ("[T.FiveCrop(20), T.Lambda(lambda crops: torch.cat([T.ToTensor()(crop) for crop in crops]))]", "runs code of yours"),
+    ("[T.FiveCrop(20), T.Lambda(lambda crops: torch.stack([T.ToTensor()(crop) for crop in crops], 1))]", "runs code of yours"),
+    ("[T.FiveCrop(20), T.Lambda(lambda crops: torch.stack([T.ToTensor()(crops) for crop in crops]))]", "runs code of yours"),
+    ("[T.FiveCrop(20), T.Lambda(lambda crops: [T.ToTensor()(crop) for crop in crops])]", "runs code of yours"),
     ("[T.Lambda(lambda x: x * 2)]", "computes with the picture's values"),
     ("[T.PILToTensor(), T.Lambda(lambda x: x * 2)]", "computes with the picture's values"),
     ("[T.ToTensor(), T.Lambda(lambda x: x * -1)]", "is not above 0"),
@@ -53,6 +68,7 @@ REFUSED = [
 PROGRAM = """
 import json
 import sys
+import torch
 import torchvision_v2
 v2, _ = torchvision_v2.load_torchvision_v2()
 import torchvision.transforms as T
@@ -68,6 +84,10 @@ def two(image, other):
     return image.convert("RGB")
 def captured(mode="RGB"):
     return lambda image: image.convert(mode)
+from torchvision.transforms import ToTensor
+normalize = T.Normalize([0.5] * 3, [0.25] * 3)
+def enclosed(done):
+    return [T.FiveCrop(20), T.Lambda(lambda crops: torch.stack([done(crop) for crop in crops]))]
 def own(image):
     image = image.convert("RGB")
     return image
@@ -79,17 +99,20 @@ class Mine(ImageClassification):
     def forward(self, image):
         return image
 
-known = [_convert_image_to_rgb, T.Lambda(_convert_image_to_rgb), T.Lambda(lambda x: x.convert("RGB")), v2.Lambda(lambda x: x.convert("RGB"))]
-unknown = [grey, two, captured(), own, T.Lambda(grey), lambda x: x.convert("RGBA"), lambda x: x.resize("RGB"), lambda *x: x.convert("RGB"),
-           lambda x: x.convert("RGB").copy(), hooked(), Mine(crop_size=224)]
-presets = [ImageClassification(crop_size=224), ImageClassification(crop_size=384, resize_size=400, interpolation=InterpolationMode.BICUBIC)]
+known = [_convert_image_to_rgb, T.Lambda(_convert_image_to_rgb), T.Lambda(lambda x: x.convert("RGB")),
+         v2.Lambda(lambda x: x.convert("RGB"))]
+unknown = [grey, two, captured(), own, T.Lambda(grey), lambda x: x.convert("RGBA"), lambda x: x.resize("RGB"),
+           lambda *x: x.convert("RGB"), lambda x: x.convert("RGB").copy(), hooked(), Mine(crop_size=224)]
+presets = [ImageClassification(crop_size=224),
+           ImageClassification(crop_size=384, resize_size=400, interpolation=InterpolationMode.BICUBIC)]
 def of(transform):
     try:
         return from_transforms(transform)
     except Exception as error:
         return f"{type(error).__name__}: {error}"
 lambdas = [of(eval(expression)) for expression in json.loads(sys.argv[1])]
-print(json.dumps({"lambdas": lambdas, "known": [of(T.Compose([entry, T.Resize(20)])) for entry in known],
+enclosing = [of(enclosed(ToTensor())), of(enclosed(print))]
+print(json.dumps({"lambdas": lambdas, "enclosing": enclosing, "known": [of(T.Compose([entry, T.Resize(20)])) for entry in known],
                   "unknown": [of(T.Compose([entry, T.Resize(20)])) for entry in unknown],
                   "presets": [of(entry) for entry in presets]}))
 """
@@ -112,6 +135,8 @@ class Known(unittest.TestCase):
             self.assertIn(ops[2]["size"], (sides[1], [sides[1]] * 2))
             self.assertEqual((ops[3]["mean"], ops[3]["std"]), ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]))
         self.check_lambdas(made["lambdas"])
+        self.assertEqual(made["enclosing"][0][1:], [*PIECES, FLOATS])
+        self.assertRegex(made["enclosing"][1], "^UnsupportedError: transforms.1., builtins.builtin.*: it is no transform")
 
     def check_lambdas(self, given):
         for (expression, expected), ops in zip(LAMBDAS + REFUSED, given, strict=True):
@@ -119,13 +144,15 @@ class Known(unittest.TestCase):
                 if isinstance(expected, str):
                     self.assertRegex(ops, f"^UnsupportedError: transforms.*, (Lambda|ColorJitter|Normalize): it .*{expected}")
                 else:
-                    self.assertEqual(ops[1:], expected)
+                    self.assertEqual([canonical(entry) for entry in ops[1:]], expected)
 
     def test_the_text_of_a_script(self):
         given = []
         for expression, _ in LAMBDAS + REFUSED:
-            script, faults = Script(f"import torchvision.transforms as T\nmade = {expression}\n", "script.py"), []
-            node = next(node.value for node in script.nodes(ast.Assign))
+            script, faults = Script("import torch\nimport torchvision.transforms as T\n"
+                                    "from torchvision.transforms import ToTensor\n"
+                                    f"normalize = T.Normalize([0.5] * 3, [0.25] * 3)\nmade = {expression}\n", "script.py"), []
+            node = script.nodes_in_order(ast.Assign)[-1].value
             ops = converted(node, script.transform, faults, "transforms")
             given.append("UnsupportedError: " + "\n".join(map(str, faults)) if faults else list(ops))
         self.check_lambdas(given)

@@ -6,6 +6,7 @@ from typing import Any, Dict, List, Optional, Tuple
 from spdld._hints import hint_of
 from spdld._known_code import meaning_of
 from spdld._operations import ARGUMENTS, DEFAULT, Class, Transform, why_none
+from spdld._piece_code import piece_of
 from spdld._timm import of_timm
 from spdld._values import Member, Refused, listed, number
 
@@ -22,7 +23,7 @@ def of_object(transform: Any) -> Transform:
         return Transform(LIST, lambda attribute: list(transform))
     if module.startswith("torch.nn.") and name == "Sequential":
         return Transform("Compose", lambda attribute: list(transform.children()), unknown=_changed(transform))
-    made = of_function(kind)
+    made = of_function(kind) or _of_pieces(kind)
     if made is not None:
         return made
     if (module, name) == _PRESET:
@@ -33,7 +34,8 @@ def of_object(transform: Any) -> Transform:
     if not (module + ".").startswith("torchvision.transforms."):
         full = name if name in ("function", "<lambda>") else f"{module}.{name}"
         return Transform(full, lambda attribute: None, unknown=Refused(hint_of(full) or why_none(full)), is_torchvisions=False)
-    made = of_function(getattr(transform, "lambd", None)) if name == "Lambda" and _changed(transform) is None else None
+    function = getattr(transform, "lambd", None) if name == "Lambda" and _changed(transform) is None else None
+    made = of_function(function) or _of_pieces(function)
     if made is not None:
         return made
     v2 = (module + ".").startswith("torchvision.transforms.v2.")
@@ -55,6 +57,24 @@ def of_function(function: Any) -> Optional[Transform]:
     numbers = {"scale": meaning.scale, "shift": meaning.shift}
     own = _LINEAR if meaning.kind == "linear" else Class(())
     return Transform(_NAMES[meaning.kind], numbers.__getitem__, is_v2=True, called="Lambda", own=own)
+
+
+def of_pieces(member: Any) -> Transform:
+    """A function that does this transform to each piece of a FiveCrop or a TenCrop, and stacks the pieces."""
+    own = Class((("member", lambda value: value, DEFAULT),))
+    return Transform("*pieces", {"member": member}.__getitem__, is_v2=True, called="Lambda", own=own)
+
+
+def _of_pieces(function: Any) -> Optional[Transform]:
+    piece = piece_of(function)
+    if piece is None:
+        return None
+    if not piece.is_class:
+        return of_pieces(piece.what)
+    name, module = getattr(piece.what, "__name__", ""), getattr(piece.what, "__module__", None) or ""
+    if name not in ("ToTensor", "PILToTensor") or not module.startswith("torchvision.transforms."):
+        return None
+    return of_pieces(Transform(name, lambda attribute: DEFAULT, is_v2=module.startswith("torchvision.transforms.v2.")))
 
 
 _PRESET = ("torchvision.transforms._presets", "ImageClassification")

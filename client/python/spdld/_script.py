@@ -8,7 +8,7 @@ from spdld._hints import hint_of
 from spdld._inlining import UNKNOWN
 from spdld._known_code import compiled
 from spdld._operations import ARGUMENTS, DEFAULT, REQUIRED, Transform, why_none
-from spdld._reading import LIST, of_function
+from spdld._reading import LIST, of_function, of_pieces
 from spdld._renaming import plain_name
 from spdld._tree import ENUMS, FIRST, SECOND, Tree, shown
 from spdld._unfolding import unfold
@@ -300,7 +300,24 @@ class Script(Tree):
         if isinstance(node, ast.Call) and full.rpartition(".")[0] in (*FIRST, SECOND) and full.endswith(".Lambda"):
             node = node.args[0] if len(node.args) == 1 and not node.keywords else node
         made = self.made(node) if isinstance(node, (ast.Name, ast.Lambda)) else None
-        return None if made is None else of_function(compiled(made))
+        piece = None if made is None else self._done_to_pieces(made)
+        return of_pieces(piece) if piece is not None else None if made is None else of_function(compiled(made))
+
+    def _done_to_pieces(self, made: ast.AST) -> Optional[ast.expr]:
+        """The transform in `lambda crops: torch.stack([transform(crop) for crop in crops])`."""
+        if not isinstance(made, ast.Lambda):
+            return None
+        stack = made.body
+        if not isinstance(stack, ast.Call) or self.dotted(stack.func) != "torch.stack" or len(stack.args) != 1 or stack.keywords:
+            return None
+        pieces = stack.args[0]
+        if not isinstance(pieces, ast.ListComp) or len(pieces.generators) != 1 or not isinstance(pieces.elt, ast.Call):
+            return None
+        part, call = pieces.generators[0], pieces.elt
+        given = [ast.unparse(entry) for entry in (*made.args.args, part.iter, part.target, *call.args)]
+        if part.ifs or call.keywords or len(given) != 4 or given[0] != given[1] or given[2] != given[3] or given[0] == given[2]:
+            return None
+        return call.func
 
     def _positional(self, call: ast.Call) -> List[ast.expr]:
         if call.keywords:

@@ -108,6 +108,10 @@ class Chain:
             return
         elif step.name == "RGB":
             self._to_three_channels()
+        elif step.name == "*pieces":
+            if not self._in_pieces:
+                raise Refused("stacks pieces, which FiveCrop or TenCrop before it would make")
+            self.add(step.read("member"), place)
         elif step.name == "ToPureTensor":
             self.picture = self.picture._replace(type="Tensor" if self.picture.type == "Image" else self.picture.type)
         elif step.name in ("SanitizeBoundingBoxes", "ClampBoundingBoxes", "ConvertBoundingBoxFormat"):
