@@ -15,7 +15,7 @@ namespace spdld::cli {
 inline constexpr uint64_t kPlaceMax = uint64_t{1} << 40;
 inline constexpr uint32_t kRanksMax = 1u << 20;
 
-// What the daemon does before the first batch is told in the line, which must outlive the attaching.
+// Steps of the daemon before the first batch are told in the line, which must outlive the attaching.
 void show_progress(AttachOptions& options, StderrProgress& line);
 
 // The pipeline of a file or of a name, opened beside what trainers have of it: it counts in no statistic. `command`

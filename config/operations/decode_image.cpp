@@ -113,7 +113,7 @@ OperationType decode_image() {
       .takes = Kind::kBytes,
       .gives = Kind::kImage,
       .help =
-          "Decode a picture (JPEG, PNG, WebP, TIFF, BMP, GIF, AVIF, JPEG XL or JPEG 2000) to RGB, grey or RGBA of 8 or "
+          "Decode a picture (JPEG, PNG, WebP, TIFF, BMP, GIF, AVIF, JPEG XL, JPEG 2000 or HEIC) to RGB, grey or RGBA of 8 or "
           "16 bits, or floating-point numbers; by default to RGB of 8 bits.",
       .parameters =
           {choice("colours",

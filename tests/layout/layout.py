@@ -27,6 +27,8 @@ ROOMS = {
     "daemon/media/image": (*LOWEST, "daemon/base", "daemon/media", "daemon/media/text", "daemon/media/text/json"),
     **{f"daemon/media/image/{codec}": (*LOWEST, "daemon/base", "daemon/media", "daemon/media/image") 
        for codec in ("png", "webp", "tiff", "bmp", "gif", "avif", "jxl", "jpeg2000", "colour")},
+    # Its pictures are coded as frames of videos are.
+    "daemon/media/image/heif": (*LOWEST, "daemon/base", "daemon/media", "daemon/media/image", "daemon/media/ffmpeg"),
     "daemon/media/ffmpeg": (*LOWEST, "daemon/base", "daemon/media", "daemon/media/flac"),
     "daemon/media/flac": (),
     "daemon/media/video": (*LOWEST, "daemon/base", "daemon/media", "daemon/media/image", "daemon/media/ffmpeg"),

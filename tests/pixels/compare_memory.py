@@ -71,6 +71,9 @@ def write_pictures(folder, formats, draw):
         if "jxl" in formats:
             for kind in ("fast", "lossy"):
                 write(f"{kind}-{number}.jxl", Jxl.coded(saved(picture("RGB", *size()), "PNG", compress_level=1), "-e", "3", *Jxl.KINDS[kind][:2]))
+        if "heif" in formats:
+            import pillow_heif.HeifImagePlugin  # noqa: F401: Pillow knows the format then
+            write(f"{number}.heic", saved(picture(draw.choice(("RGB", "RGBA")), *size()), "HEIF", chroma=draw.choice((420, 444))))
         if "jpeg2000" in formats:
             write(f"{number}.jp2", saved(picture("RGB", *size()), "JPEG2000", **draw.choice(({}, {"tile_size": (256, 256)}))))
 

@@ -33,8 +33,9 @@ KINDS = {
     "avif": ("avif", None, "AVIF", [{"speed": 10, "max_threads": 1}]),
     "jxl": ("jxl", "pillow_jxl", None, [{}]),
     "jpeg2000": ("jp2", None, "JPEG2000", [{}]),
+    "heif": ("heic", "pillow_heif.HeifImagePlugin", "HEIF", [{"chroma": 444}]),
 }
-ALPHA = ("png", "webp", "tiff", "avif", "jxl", "jpeg2000")
+ALPHA = ("png", "webp", "tiff", "avif", "jxl", "jpeg2000", "heif")
 GREY = ("jpeg", "png", "tiff", "jpeg2000")
 FAILED = []
 

@@ -10,10 +10,78 @@ from picture_makers import HEIGHT, WIDTH, exif_of, moved, noise, picture, saved
 from profile_makers import CMYK
 
 
-class Avif:
+class Cells:
+    """Files of pictures that are made of pictures."""
+
+    @staticmethod
+    def box(kind, *parts):
+        content = b"".join(parts)
+        return struct.pack(">I", 8 + len(content)) + kind + content
+
+    @classmethod
+    def grid(cls, columns, order, size=None, alpha=None, is_scattered=False):
+        """A grid of pictures of 64 x 64 (ISO/IEC 23008-12, 6.6.2.3). `order`: the number of the cell that stands at each place of the
+        grid. `size`: the picture's, which may cut the cells off at the right and below. `alpha`: the order of a grid of alpha.
+        `is_scattered`: grids lie in the header's own data, and cells in two pieces each."""
+        rows, full = len(order) // columns, struct.pack(">I", 0)
+        width, height = size or (64 * columns, 64 * rows)
+        cells = [cls.cell("RGB", seed) for seed in range(len(order))]
+        masks = [cls.cell("L", seed) for seed in range(9, 9 + len(alpha or ()))]
+        def inner(file, kind):
+            at = file.index(kind) - 4
+            return file[at:at + struct.unpack(">I", file[at:at + 4])[0]]
+        told = struct.pack(">BBBBHH", 0, 0, rows - 1, columns - 1, width, height)
+        contents = [told, *(inner(cell, b"mdat")[8:] for cell in cells), *([told] if alpha else []), *(inner(mask, b"mdat")[8:] for mask in masks)]
+        kinds = [b"grid"] + [cls.ITEM] * len(cells) + ([b"grid"] if alpha else []) + [cls.ITEM] * len(masks)
+        properties = [cls.box(b"ispe", full, struct.pack(">II", width, height)), cls.box(b"ispe", full, struct.pack(">II", 64, 64)),
+                      inner(cells[0], cls.HEADER), inner(cells[0], b"colr"), cls.box(b"pixi", full, b"\3\10\10\10"), cls.box(b"pixi", full, b"\1\10"),
+                      cls.box(b"auxC", full, b"urn:mpeg:mpegB:cicp:systems:auxiliary:alpha\0")]
+        of_item = [(1, 4, 5)] + [(2, 0x83, 4, 5)] * len(cells)
+        references = [cls.box(b"dimg", struct.pack(f">HH{len(order)}H", 1, len(order), *(2 + cell for cell in order)))]
+        if alpha:
+            grid = 2 + len(cells)
+            properties.append(inner(masks[0], cls.HEADER))
+            of_item += [(1, 6, 7)] + [(2, 0x88, 6)] * len(masks)
+            references += [cls.box(b"dimg", struct.pack(f">HH{len(alpha)}H", grid, len(alpha), *(grid + 1 + cell for cell in alpha))),
+                           cls.box(b"auxl", struct.pack(">HHH", grid, 1, 1))]
+        def meta(start):
+            places, at = b"", start
+            inside = 0  # of the header's own data
+            for number, (content, kind) in enumerate(zip(contents, kinds)):
+                if not is_scattered:
+                    places += struct.pack(">HHHII", 1 + number, 0, 1, at, len(content))
+                    at += len(content)
+                elif kind == b"grid":
+                    places += struct.pack(">HHHHII", 1 + number, 1, 0, 1, inside, len(content))
+                    inside += len(content)
+                else:
+                    half = len(content) // 2  # the second half lies before the first
+                    places += struct.pack(">HHHHIIII", 1 + number, 0, 0, 2, at + len(content) - half, half, at, len(content) - half)
+                    at += len(content)
+            infos = b"".join(cls.box(b"infe", b"\2\0\0\0", struct.pack(">HH", 1 + number, 0), kind, b"\0") for number, kind in enumerate(kinds))
+            ipma = b"".join(struct.pack(">HB", 1 + number, len(of)) + bytes(of) for number, of in enumerate(of_item))
+            return cls.box(b"meta", full, cls.box(b"hdlr", full, bytes(4), b"pict", bytes(13)), cls.box(b"pitm", full, b"\0\1"),
+                           cls.box(b"iloc", bytes([is_scattered, 0, 0, 0]), b"\x44\0", struct.pack(">H", len(contents)), places),
+                           cls.box(b"iinf", full, struct.pack(">H", len(contents)), infos), cls.box(b"iref", full, *references),
+                           *([cls.box(b"idat", *(content for content, kind in zip(contents, kinds) if kind == b"grid"))] if is_scattered else []),
+                           cls.box(b"iprp", cls.box(b"ipco", *properties), cls.box(b"ipma", full, struct.pack(">I", len(of_item)), ipma)))
+        head = cls.box(b"ftyp", cls.BRANDS[:4], bytes(4), cls.BRANDS)
+        if is_scattered:
+            stored = [content[len(content) // 2:] + content[:len(content) // 2] for content, kind in zip(contents, kinds) if kind != b"grid"]
+        else:
+            stored = contents
+        return head + meta(len(head) + len(meta(0)) + 8) + cls.box(b"mdat", *stored)
+
+
+class Avif(Cells):
     """All samplings, with alpha, turned and animated. Pillow's libavif is another version, whose colours may differ a little."""
 
     TOLERANCE, LEAST, ENDING = 3, 20, ".avif"
+    ITEM, HEADER, BRANDS = b"av01", b"av1C", b"avifmif1miafMA1A"
+
+    @staticmethod
+    def cell(mode, seed):
+        return saved(picture(mode, 64, 64, seed), "AVIF", speed=10, max_threads=1, subsampling="4:0:0" if mode == "L" else "4:4:4")
 
     @classmethod
     def make(cls, folder, small):
@@ -33,50 +101,6 @@ class Avif:
             (folder / f"{name}.avif").write_bytes(cls.grid(2, (0, 1, 2, 3), **options))
         if not small:
             write("large", picture("RGB", 1700, 2300), quality=90)
-
-    @staticmethod
-    def box(kind, *parts):
-        content = b"".join(parts)
-        return struct.pack(">I", 8 + len(content)) + kind + content
-
-    @classmethod
-    def grid(cls, columns, order, size=None, alpha=None):
-        """A grid of pictures of 64 x 64 (ISO/IEC 23008-12, 6.6.2.3). `order`: the number of the cell that stands at each place of the
-        grid. `size`: the picture's, which may cut the cells off at the right and below. `alpha`: the order of a grid of alpha."""
-        rows, full = len(order) // columns, struct.pack(">I", 0)
-        width, height = size or (64 * columns, 64 * rows)
-        cells = [saved(picture("RGB", 64, 64, seed), "AVIF", speed=10, max_threads=1, subsampling="4:4:4") for seed in range(len(order))]
-        masks = [saved(picture("L", 64, 64, seed), "AVIF", speed=10, max_threads=1, subsampling="4:0:0") for seed in range(9, 9 + len(alpha or ()))]
-        def inner(avif, kind):
-            at = avif.index(kind) - 4
-            return avif[at:at + struct.unpack(">I", avif[at:at + 4])[0]]
-        told = struct.pack(">BBBBHH", 0, 0, rows - 1, columns - 1, width, height)
-        contents = [told, *(inner(cell, b"mdat")[8:] for cell in cells), *([told] if alpha else []), *(inner(mask, b"mdat")[8:] for mask in masks)]
-        kinds = [b"grid"] + [b"av01"] * len(cells) + ([b"grid"] if alpha else []) + [b"av01"] * len(masks)
-        properties = [cls.box(b"ispe", full, struct.pack(">II", width, height)), cls.box(b"ispe", full, struct.pack(">II", 64, 64)),
-                      inner(cells[0], b"av1C"), inner(cells[0], b"colr"), cls.box(b"pixi", full, b"\3\10\10\10"), cls.box(b"pixi", full, b"\1\10"),
-                      cls.box(b"auxC", full, b"urn:mpeg:mpegB:cicp:systems:auxiliary:alpha\0")]
-        of_item = [(1, 4, 5)] + [(2, 0x83, 4, 5)] * len(cells)
-        references = [cls.box(b"dimg", struct.pack(f">HH{len(order)}H", 1, len(order), *(2 + cell for cell in order)))]
-        if alpha:
-            grid = 2 + len(cells)
-            properties.append(inner(masks[0], b"av1C"))
-            of_item += [(1, 6, 7)] + [(2, 0x88, 6)] * len(masks)
-            references += [cls.box(b"dimg", struct.pack(f">HH{len(alpha)}H", grid, len(alpha), *(grid + 1 + cell for cell in alpha))),
-                           cls.box(b"auxl", struct.pack(">HHH", grid, 1, 1))]
-        def meta(start):
-            places, at = b"", start
-            for number, content in enumerate(contents):
-                places += struct.pack(">HHHII", 1 + number, 0, 1, at, len(content))
-                at += len(content)
-            infos = b"".join(cls.box(b"infe", b"\2\0\0\0", struct.pack(">HH", 1 + number, 0), kind, b"\0") for number, kind in enumerate(kinds))
-            ipma = b"".join(struct.pack(">HB", 1 + number, len(of)) + bytes(of) for number, of in enumerate(of_item))
-            return cls.box(b"meta", full, cls.box(b"hdlr", full, bytes(4), b"pict", bytes(13)), cls.box(b"pitm", full, b"\0\1"),
-                           cls.box(b"iloc", full, b"\x44\0", struct.pack(">H", len(contents)), places),
-                           cls.box(b"iinf", full, struct.pack(">H", len(contents)), infos), cls.box(b"iref", full, *references),
-                           cls.box(b"iprp", cls.box(b"ipco", *properties), cls.box(b"ipma", full, struct.pack(">I", len(of_item)), ipma)))
-        head = cls.box(b"ftyp", b"avif", bytes(4), b"avifmif1miafMA1A")
-        return head + meta(len(head) + len(meta(0)) + 8) + cls.box(b"mdat", *contents)
 
     @staticmethod
     def animate(folder, small):

@@ -69,7 +69,7 @@ class Ledger(DaemonCase):
     def test_it_names_the_run_also_where_the_last_steps_are_evened(self):
         spec = self.spec(batch={"size": 2}, order={"first": 17, "epochs": 1})
         loader = self.attach(spec, rank=0, world_size=4)
-        page = json.loads(spdld.query("samples", f"small step 0 0 0 0 0 0 group {self.id()}", loader.info.socket))
+        page = spdld.query("samples", f"small step 0 0 0 0 0 0 group {self.id()}", loader.info.socket)
         self.assertEqual(page["fingerprint"], loader.info.fingerprint)
 
     def test_a_step_of_many_samples_comes_in_parts(self):

@@ -6,9 +6,26 @@
 
 Ends with a line `cases: N passed, N failed, N skipped`; exit code 1 where one failed or none ran.
 """
+import collections
 import sys
+import time
 import unittest
 from pathlib import Path
+
+
+class Timed(unittest.TextTestResult):
+    """Keeps how long the tests of each file took."""
+
+    def __init__(self, *args, **options):
+        super().__init__(*args, **options)
+        self.seconds = collections.Counter()
+        self.ended = time.monotonic()
+
+    def stopTest(self, test):
+        super().stopTest(test)
+        now = time.monotonic()  # what a class set up counts for its first test
+        self.seconds[test.id().split(".")[0]] += now - self.ended
+        self.ended = now
 
 
 def cases_of(suite):
@@ -25,7 +42,8 @@ def main():
     is_without = sys.argv[1:2] == ["--without"]
     names = sys.argv[2:] if is_without else sys.argv[1:]
     chosen = [case for case in cases_of(found) if not names or any(name in case.id() for name in names) != is_without]
-    result = unittest.TextTestRunner(verbosity=2).run(unittest.TestSuite(chosen))
+    result = unittest.TextTestRunner(verbosity=2, resultclass=Timed).run(unittest.TestSuite(chosen))
+    print("slowest: " + ", ".join(f"{name} {seconds:.0f} s" for name, seconds in result.seconds.most_common(12)))
     # An entry may be a subtest, several of one case, or a class whose daemon did not start: then none of it ran.
     failed = {getattr(test, "test_case", test).id() for test, _ in result.failures + result.errors}
     failed |= {test.id() for test in result.unexpectedSuccesses}

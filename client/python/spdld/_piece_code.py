@@ -13,7 +13,7 @@ _VARIABLES = ("LOAD_FAST", "STORE_FAST", "LOAD_CLOSURE", "DELETE_FAST")
 
 
 class Piece(NamedTuple):
-    """What is done to each piece: an object, or where `is_class` an object that its class makes without arguments."""
+    """The transform of each piece: an object, or where `is_class` the class of an object that is made without arguments."""
 
     what: Any
     is_class: bool

@@ -29,6 +29,7 @@ constexpr std::array kFormats = {
     Format{begins_like_avif, make_avif_decoder, avif_code},
     Format{begins_like_jxl, make_jxl_decoder, jxl_code, "a JPEG XL", true},
     Format{begins_like_jpeg2000, make_jpeg2000_decoder, jpeg2000_code, "a JPEG 2000"},
+    Format{begins_like_heif, make_heif_decoder, heif_code, "a HEIC", true},
 };
 
 constexpr size_t kJpeg = 0;

@@ -181,6 +181,11 @@ std::string jxl_code();
 // alpha. It has no orientation. kUnsupported: CMYK, other numbers of components, more bits.
 std::unique_ptr<ImageDecoder> make_jpeg2000_decoder(const media::DecodeLimits& limits = {});
 std::string jpeg2000_code();
+// HEIC by FFmpeg's decoder of HEVC: the picture that the file shows, in one piece or in cells, of 8 to 12 bits, which
+// become 8 rounded, with or without alpha. It is cut and turned by its own boxes (clap, irot and imir), and not by its
+// EXIF. kUnsupported: other codings, pictures made of others, colours that are multiplied by alpha.
+std::unique_ptr<ImageDecoder> make_heif_decoder(const media::DecodeLimits& limits = {});
+std::string heif_code();
 
 // The code of all these, for pictures whose format only their bytes tell. Formats that the build lacks are left out.
 std::vector<std::string> picture_codes();

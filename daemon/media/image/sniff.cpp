@@ -16,18 +16,10 @@ struct Signature {
   bool is_picture = true;
 };
 
-constexpr std::string_view kHeif = "a HEIF picture, such as HEIC";
 constexpr std::array kSignatures = {
-    Signature{4, "ftyphei"sv, kHeif},
-    Signature{4, "ftyphev"sv, kHeif},
-    Signature{4, "ftypmif1"sv, kHeif},
-    Signature{4, "ftypmsf1"sv, kHeif},
-    Signature{4, "ftyp"sv, "an MP4 file", false},
-    Signature{0, "8BPS"sv, "a Photoshop picture"},
-    Signature{0, "v/1\x01"sv, "an OpenEXR picture"},
-    Signature{0, "%PDF"sv, "a PDF document", false},
-    Signature{0, "\x1F\x8B"sv, "a gzip file", false},
-    Signature{0, "PK\x03\x04"sv, "a ZIP archive", false},
+    Signature{4, "ftyp"sv, "an MP4 file", false},           Signature{0, "8BPS"sv, "a Photoshop picture"},
+    Signature{0, "v/1\x01"sv, "an OpenEXR picture"},        Signature{0, "%PDF"sv, "a PDF document", false},
+    Signature{0, "\x1F\x8B"sv, "a gzip file", false},       Signature{0, "PK\x03\x04"sv, "a ZIP archive", false},
     Signature{0, "<"sv, "an HTML, XML or SVG text", false},
 };
 
@@ -86,6 +78,12 @@ bool begins_like_avif(std::span<const uint8_t> bytes) {
   return false;
 }
 
+bool begins_like_heif(std::span<const uint8_t> bytes) {
+  constexpr std::array kBrands = {"ftyphei"sv, "ftyphev"sv, "ftypmif1"sv, "ftypmsf1"sv};
+  return std::any_of(kBrands.begin(), kBrands.end(), [&](std::string_view brand) { return has_at(bytes, 4, brand); }) &&
+         !begins_like_avif(bytes);
+}
+
 bool begins_like_jxl(std::span<const uint8_t> bytes) {
   return has_at(bytes, 0, "\xFF\x0A"sv) || has_at(bytes, 0, "\0\0\0\x0CJXL \r\n\x87\n"sv);
 }
@@ -98,7 +96,7 @@ Error unsupported(const std::string& what) {
   return {Trouble::kUnsupported,
           what +
               ": this build decodes JPEG (8 bits, sequential or progressive), PNG, WebP, TIFF, BMP, GIF, AVIF, "
-              "JPEG XL and JPEG 2000"};
+              "JPEG XL, JPEG 2000 and HEIC"};
 }
 
 Error refusal_of(std::span<const uint8_t> bytes) {

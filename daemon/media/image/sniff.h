@@ -18,6 +18,7 @@ bool begins_like_bmp(std::span<const uint8_t> bytes);
 bool begins_like_gif(std::span<const uint8_t> bytes);
 bool begins_like_avif(std::span<const uint8_t> bytes);
 bool begins_like_jpeg2000(std::span<const uint8_t> bytes);  // a bare codestream, or boxes
+bool begins_like_heif(std::span<const uint8_t> bytes);      // that is no AVIF
 bool begins_like_jxl(std::span<const uint8_t> bytes);       // a bare codestream, or boxes
 
 // The error for a picture that seems sound, but is of a format that this build does not decode (kUnsupported): "a GIF

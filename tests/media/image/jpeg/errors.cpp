@@ -72,11 +72,8 @@ TEST_CASE("what is no picture is named", "[decode]") {
 
 TEST_CASE("a picture of a format that is not decoded is unsupported, and no damage", "[decode]") {
   auto decoder = image::make_image_decoder();
-  for (const char* brand : {"heic", "heix", "hevc", "hevx", "mif1", "msf1"})
-    CHECK_THAT(unsupported(*decoder, bytes_of(std::string("1234ftyp") + brand)),
-               Contains("a HEIF picture, such as HEIC: this build decodes JPEG"));
   CHECK_THAT(refusal(*decoder, bytes_of("1234ftypisom")), Contains("an MP4 file"));
-  CHECK_THAT(unsupported(*decoder, bytes_of("8BPS....")), Contains("a Photoshop picture"));
+  CHECK_THAT(unsupported(*decoder, bytes_of("8BPS....")), Contains("a Photoshop picture: this build decodes JPEG"));
   check_still_works(*decoder);
   const auto changed = [](size_t place, uint8_t byte) {
     auto jpeg = test::make_jpeg(64, 64);
