@@ -84,6 +84,8 @@ REFUSED = [
     ("setattr((r := policy('rand-m9', {})).ops[3], 'aug_fn', print) or r", ["code of yours"]),
     ("setattr((r := policy('rand-m9', {})).ops[3], 'magnitude', 3) or r", ["several magnitudes"]),
     ("policy('rand-m9', {'translate_pct': 0.3})", ["other moves than timm's own"]),
+    ("type('Compose', (), {'__module__': 'albumentations.core.composition'})()",
+     ["albumentations.core.composition.Compose: it is a transform of albumentations: docs/torchvision.md has a pipeline"]),
     ("[T.ToTensor(), policy('rand-m9', {})]", ["pictures of Pillow with three channels alone"]),
 ]
 # (expression, the greatest difference in grey levels): without chance, so that the pixels are compared.

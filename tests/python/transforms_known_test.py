@@ -101,7 +101,12 @@ class Mine(ImageClassification):
 
 known = [_convert_image_to_rgb, T.Lambda(_convert_image_to_rgb), T.Lambda(lambda x: x.convert("RGB")),
          v2.Lambda(lambda x: x.convert("RGB"))]
-unknown = [grey, two, captured(), own, T.Lambda(grey), lambda x: x.convert("RGBA"), lambda x: x.resize("RGB"),
+class Disguised:
+    __code__ = _convert_image_to_rgb.__code__
+    def __call__(self, image):
+        return image
+
+unknown = [Disguised(), T.Lambda(Disguised()), grey, two, captured(), own, T.Lambda(grey), lambda x: x.convert("RGBA"), lambda x: x.resize("RGB"),
            lambda *x: x.convert("RGB"), lambda x: x.convert("RGB").copy(), hooked(), Mine(crop_size=224)]
 presets = [ImageClassification(crop_size=224),
            ImageClassification(crop_size=384, resize_size=400, interpolation=InterpolationMode.BICUBIC)]
@@ -128,7 +133,7 @@ class Known(unittest.TestCase):
         made = json.loads(done.stdout)
         plain = [{"op": "decode-image", "exif": False}, {"op": "resize", "size": 20, "filter": "bilinear"}]
         self.assertEqual(made["known"], [plain] * 4)
-        self.assertEqual([entry.partition(":")[0] for entry in made["unknown"]], ["UnsupportedError"] * 11)
+        self.assertEqual([entry.partition(":")[0] for entry in made["unknown"]], ["UnsupportedError"] * 13)
         for ops, sides, name in zip(made["presets"], ((256, 224), (400, 384)), ("bilinear", "bicubic"), strict=True):
             self.assertEqual([entry["op"] for entry in ops], ["decode-image", "resize", "center-crop", "normalize"])
             self.assertEqual((ops[1]["size"], ops[1]["filter"]), (sides[0], name))

@@ -1,6 +1,7 @@
 """Functions of a program whose meaning is known by their code, as torchvision's Lambda holds them. No function is called."""
 import ast
 import dis
+from types import FunctionType
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 
@@ -59,7 +60,7 @@ def meaning_of(function: Any) -> Optional[Known]:
 
 def _read(function: Any) -> Tuple[_Shape, List[float]]:
     """The steps of a function of one argument, and the numbers in it. Nothing where it needs other values."""
-    code = getattr(function, "__code__", None)
+    code = function.__code__ if isinstance(function, (FunctionType, Compiled)) else None
     if code is None or code.co_argcount != 1 or code.co_kwonlyargcount or code.co_freevars or code.co_cellvars or \
             code.co_flags & _UNKNOWN_FLAGS or len(code.co_code) > 400:
         return (), []

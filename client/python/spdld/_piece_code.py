@@ -6,6 +6,7 @@ Such a function is known by its code, and is not called.
 """
 import dis
 import sys
+from types import FunctionType
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 _SKIPPED = ("RESUME", "CACHE", "NOP", "PRECALL", "PUSH_NULL", "COPY_FREE_VARS")
@@ -21,7 +22,7 @@ class Piece(NamedTuple):
 
 def piece_of(function: Any) -> Optional[Piece]:
     """None where a function does something else."""
-    code = getattr(function, "__code__", None)
+    code = function.__code__ if isinstance(function, FunctionType) else None
     if code is None or code.co_argcount != 1 or code.co_kwonlyargcount or len(code.co_code) > 400:
         return None
     names: List[List[str]] = []
