@@ -2,8 +2,11 @@
 given either of them: meson-python always builds in the root of the tree. auditwheel then puts the shared libraries that
 the programs need into the wheel. The wheel needs only glibc and libstdc++ from a machine. Where the machine's glibc is
 newer than every glibc that auditwheel knows, the wheel keeps to the machine's own libraries, and is for this machine only.
+
+$SPDLD_BUILD_SETTINGS has settings beside the front end's own, as a dict in JSON, such as {"build-dir": "/tmp/spdld"}.
 """
 import contextlib
+import json
 import os
 import shutil
 import subprocess
@@ -12,6 +15,8 @@ import sysconfig
 import tempfile
 from pathlib import Path
 
+import build_needs
+import build_progress
 import mesonpy
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,6 +28,7 @@ def get_requires_for_build_sdist(config_settings=None):
 
 
 def get_requires_for_build_wheel(config_settings=None):
+    build_needs.refuse_if_missing()  # before pip fetches anything more
     return mesonpy.get_requires_for_build_wheel(config_settings)
 
 
@@ -33,8 +39,10 @@ def build_sdist(sdist_directory, config_settings=None):
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     with _in_root(wheel_directory, config_settings) as (folder, settings), tempfile.TemporaryDirectory() as made:
+        build_needs.refuse_if_missing()
         try:
-            wheel = Path(made, mesonpy.build_wheel(made, settings))
+            with build_progress.on_terminal():
+                wheel = Path(made, mesonpy.build_wheel(made, settings))
         except (SystemExit, subprocess.CalledProcessError):
             print(f"spdld: on a Debian system, {ROOT}/deploy/install-packages build installs the packages that the build needs",
                   file=sys.stderr)
@@ -61,7 +69,7 @@ def _repaired(wheel, folder):
 @contextlib.contextmanager
 def _in_root(directory, settings):
     """Runs a block in the root of the tree. Relative folders still start from the caller's folder."""
-    settings = dict(settings or {})
+    settings = {**json.loads(os.environ.get("SPDLD_BUILD_SETTINGS", "{}")), **(settings or {})}
     for name in ("build-dir", "builddir"):
         if name in settings:
             settings[name] = os.path.abspath(settings[name])

@@ -116,6 +116,7 @@ LIBRARIES = {
 
 SOURCES = (".cpp", ".h", ".hpp", ".c", ".py")
 LINES_MAX, LINES_WARNED = 500, 400
+COLUMNS_MAX = 130  # of the Python package; clang-format looks after C and C++
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
 # Comments, texts and characters: what `new` in them says is not code. A ' between digits is no character's.
@@ -165,6 +166,12 @@ def memory_faults(path, text):
                 yield f"{path}:{number}: bare {word}; use std::make_unique, a container or a handle"
 
 
+def width_faults(path, text):
+    for number, line in enumerate(text.splitlines(), 1):
+        if len(line) > COLUMNS_MAX:
+            yield f"{path}:{number}: {len(line)} columns, at most {COLUMNS_MAX} are allowed"
+
+
 def constants_of(text):
     """The constants that are declared at the margin, where the declarations of a namespace stand."""
     return {name for line in re.findall(r"^(?:inline )?constexpr ([^;]*);", text, re.MULTILINE)
@@ -201,6 +208,7 @@ def look_at(root):
         elif lines > LINES_WARNED:
             warnings.append(f"{path}: {lines} lines, {LINES_WARNED} would be enough")
         if path.endswith(".py"):
+            faults += width_faults(path, text) if path.startswith("client/") else []
             continue
         if room_of(path) is None:
             faults.append(f"{path}: belongs to no room of tests/layout/layout.py")

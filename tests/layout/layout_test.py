@@ -112,6 +112,10 @@ class AMadeUpTree(unittest.TestCase):
         self.assertEqual(len(layout.look_at(self.root)[1]), 1)
         self.assert_fault("daemon/base/x.cpp", "\n" * (layout.LINES_MAX + 1), "lines")
 
+    def test_lines_of_the_python_package_stay_short(self):
+        self.assertEqual(self.faults("client/python/x.py", f"x = {'1' * (layout.COLUMNS_MAX - 4)}\n"), [])
+        self.assert_fault("client/python/x.py", f"x = {'1' * (layout.COLUMNS_MAX - 3)}\n", "columns")
+
     def test_an_unnamed_constant_hides_none_of_its_room(self):
         (self.root / "daemon/base").mkdir(parents=True, exist_ok=True)
         (self.root / "daemon/base/x.h").write_text("namespace spdld {\nconstexpr int kLimit = 1;\n}\n")

@@ -1,7 +1,7 @@
-"""Makes transforms of torchvision from expressions, and gives what spdld makes of each; a process of its own, because a process
-has either Debian's torchvision (v1) or the newer one's second interface (v2).
+"""Makes transforms of torchvision and timm from expressions, and gives what spdld makes of each; a process of its own, because a
+process has either Debian's torchvision (v1, and with timm) or the newer one's second interface (v2).
 
-    convert_transforms.py v1|v2 [FOLDER|--arguments] < expressions.json > answers.json
+    convert_transforms.py v1|v2|timm [FOLDER|--arguments] < expressions.json > answers.json
 
 With FOLDER, which holds RGB pictures in PNG, each transform is also done to each picture; the answers name the .npy files. With
 --arguments the answer is the names of the arguments of each class.
@@ -26,6 +26,12 @@ if sys.argv[1] == "v2":
     T, _ = torchvision_v2.load_torchvision_v2()
 else:
     import torchvision.transforms as T
+NAMES = {"T": T, "torch": torch, "np": np, "InterpolationMode": T.InterpolationMode}
+if sys.argv[1] == "timm":
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "build" / "timm"))
+    import timm.data.auto_augment
+    NAMES.update({"timm": timm.data, "create": timm.data.create_transform,
+                  "policy": timm.data.auto_augment.rand_augment_transform})
 
 
 class Own:
@@ -59,8 +65,7 @@ def done_to_pictures(transform, folder, number):
 
 def answer(number, expression):
     try:
-        transform = eval(expression, {"T": T, "torch": torch, "np": np, "Own": Own, "changed": changed, "hooked": hooked,
-                                      "InterpolationMode": T.InterpolationMode})
+        transform = eval(expression, {**NAMES, "Own": Own, "changed": changed, "hooked": hooked})
     except Exception as error:
         return {"broken": f"{type(error).__name__}: {error}"}
     try:

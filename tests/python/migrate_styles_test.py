@@ -56,7 +56,7 @@ NAMED = {
     ("accelerate_style", None): (1, ["--data_dir, without which the script does not run: give it by --args"]),
     ("timm_script", None): (2, ["timm.data.create_dataset makes a data set of timm", "timm.data.create_loader makes",
                                 "docs/torchvision.md"]),
-    ("timm_transform", None): (1, ["create_transform: it makes transforms of timm: docs/torchvision.md"]),
+    ("timm_transform", None): (1, ["create_transform: it makes transforms of timm: spdld.torch.from_transforms takes"]),
     ("cifar", None): (1, ["torchvision.datasets.CIFAR10 is a data set of torchvision", "docs/pipelines.md"]),
     ("random_split", None): (1, ["torch.utils.data.random_split gives a part of the samples: docs/order.md"]),
     ("albumentations_class", None): (2, ["is a transform of albumentations: docs/torchvision.md", "the class Leaves reads samples by code", "docs/pipelines.md"]),

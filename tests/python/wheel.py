@@ -1,13 +1,14 @@
 """What `pip install ./client/python` installs: client, daemon and spdlctl, which need nothing else of the machine. Built from
-this tree, without the network: what builds must be there (see the two pyproject.toml).
+a fresh copy of this tree, without the network: what builds must be there (see the two pyproject.toml).
 
---build: where to build it, and kept for the next time; --setup: Meson's options beside those of the package, a word each: with
-the options of the tests' own build, a compiler cache has all objects.
+--build: where the copy lies, and is kept for the next time; --setup: Meson's options beside those of the package, a word each:
+with the options of the tests' own build, a compiler cache has all objects.
 """
 import ast
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -25,11 +26,13 @@ import cases  # noqa: E402
 from daemon import make_pictures  # noqa: E402
 
 OPTIONS = cases.options("build", "setup")
+WHEELS = ROOT / "build" / "wheels"  # tests/run puts them there
 WAIT_S = 60
 # What every machine has that manylinux wheels are for.
 FROM_SYSTEM = {"libc.so.6", "libm.so.6", "libstdc++.so.6", "libgcc_s.so.1", "libdl.so.2", "libpthread.so.0", "librt.so.1",
                "libresolv.so.2", "libz.so.1", "libexpat.so.1", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
-PYTHON_FILES = {path.name for path in (ROOT / "client" / "python" / "spdld").iterdir() if path.suffix in (".py", ".pyi", ".typed")}
+PYTHON_FILES = {path.name for path in (ROOT / "client" / "python" / "spdld").iterdir()
+                if path.suffix in (".py", ".pyi", ".typed")}
 # Calls a hook as a front end does: in the project's folder, with its build backend.
 HOOK = """
 import importlib, json, sys
@@ -60,11 +63,34 @@ def run(*command, **options):
     return done.stdout
 
 
-def call_hook(hook, project, folder, settings):
-    path = os.pathsep.join([sysconfig.get_path("scripts"), os.environ["PATH"]])
-    output = run(sys.executable, "-c", HOOK, hook, folder, json.dumps(settings), cwd=project,
-                 env={**os.environ, "PATH": path})
+def call_hook(hook, project, folder, settings, python=sys.executable):
+    path = os.pathsep.join([os.path.dirname(python), os.environ["PATH"]])
+    output = run(python, "-c", HOOK, hook, folder, json.dumps(settings), cwd=project,
+                 env={**os.environ, "PATH": path, "CCACHE_BASEDIR": str(Path(project).parents[1])})
     return Path(folder) / output.splitlines()[-1].removeprefix("made ")
+
+
+def fresh_copy(tree):
+    """The files of this tree that git knows, and nothing else but the folder `build`. Files that are as before stay untouched."""
+    if (ROOT / ".git").exists():
+        names = run("git", "ls-files", "-z", cwd=ROOT).split("\0")
+    else:
+        names = [str(path.relative_to(ROOT)) for path in ROOT.rglob("*") if path.is_file()]
+    names = {name for name in names if name and not name.startswith("build/") and (ROOT / name).is_file()}
+    for path in list(tree.rglob("*")):
+        name = str(path.relative_to(tree))
+        if path.is_file() and not name.startswith("build/") and name not in names:
+            path.unlink()
+    for name in names:
+        source, target = ROOT / name, tree / name
+        if not target.is_file() or target.read_bytes() != source.read_bytes():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source, target)
+
+
+def blocks(language):
+    """README's fenced blocks of a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
 
 
 class Wheel(unittest.TestCase):
@@ -73,8 +99,16 @@ class Wheel(unittest.TestCase):
         folder = tempfile.TemporaryDirectory(prefix="spdld-wheel-")
         cls.addClassCleanup(folder.cleanup)
         cls.folder = Path(folder.name)
-        cls.wheel = call_hook("build_wheel", ROOT / "client" / "python", cls.folder,
-                              {"build-dir": OPTIONS.build, "setup-args": OPTIONS.setup.split()})
+        cls.tree = Path(OPTIONS.build)
+        fresh_copy(cls.tree)
+        # The environment that builds lies in the copy as it lies in this tree: the compiler cache takes both for one.
+        (cls.tree / "build").mkdir(exist_ok=True)
+        cls.builder = cls.tree / "build" / "venv"
+        cls.builder.unlink(missing_ok=True)
+        cls.builder.symlink_to(Path(sys.prefix).resolve())
+        cls.settings = {"build-dir": str(cls.tree / "build" / "wheel"), "setup-args": OPTIONS.setup.split()}
+        cls.wheel = call_hook("build_wheel", cls.tree / "client" / "python", cls.folder, cls.settings,
+                              str(cls.builder / "bin" / "python"))
         cls.environment = cls.folder / "environment"
         run(sys.executable, "-m", "venv", "--without-pip", cls.environment)
         run(sys.executable, "-m", "pip", "--python", cls.environment / "bin" / "python", "install", "--no-index", "--no-deps",
@@ -212,6 +246,41 @@ class Wheel(unittest.TestCase):
             if name.endswith("__repr__"):
                 continue
             self.assertEqual((stubbed[name] or "").split(), text.split(), name)
+
+    @unittest.skipUnless(list(WHEELS.glob("numpy-*.whl")), "tests/run fetches numpy's wheel")
+    @unittest.skipIf(os.path.exists("/run/spdld/spdld.sock"), "this machine's own daemon is preferred")
+    def test_readme_by_the_letter(self):
+        """Its lines for an empty virtual environment, in the copy of the tree, and its first pipeline and program. What pip would
+        fetch from its index is here: numpy in a folder of wheels, and what builds in the environment that builds the tests."""
+        empty, install = self.folder / "empty", next(text for text in blocks("sh") if "pip install" in text)
+        run(sys.executable, "-m", "venv", empty)
+        packages, = self.builder.glob("lib/python*/site-packages")
+        run("bash", "-euo", "pipefail", "-c", install, cwd=self.tree, env={
+            **os.environ, "PATH": f"{empty}/bin:{self.builder}/bin:{os.environ['PATH']}", "PYTHONPATH": str(packages),
+            "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(WHEELS), "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+            "PIP_NO_BUILD_ISOLATION": "0",  # pip takes it for the value of what --no-build-isolation turns off
+            "SPDLD_BUILD_SETTINGS": json.dumps(self.settings), "CCACHE_BASEDIR": str(self.tree)})
+        here, variables = Path(self.runtime.name), {**self.variables, "PATH": f"{empty}/bin"}
+        (here / "train.toml").write_text(next(text for text in blocks("toml") if text.startswith("name =")))
+        (here / "pictures").symlink_to(self.pictures)
+        (here / "program.py").write_text(blocks("python")[0])
+        run(empty / "bin" / "spdlctl", "check", "train.toml", cwd=here, env=variables)
+        told = run(empty / "bin" / "python", "program.py", cwd=here, env=variables).splitlines()
+        daemon = self.daemon_of_this_test()
+        run(empty / "bin" / "spdlctl", "show", "train.toml", "sheet.png", cwd=here, env=variables)
+        program, = empty.resolve().glob("lib/python*/site-packages/spdld/bin/spdld")
+        self.assertEqual(os.readlink(f"/proc/{daemon}/exe"), str(program))
+        self.assertEqual([re.sub(r"\[.*", "", line) for line in told],
+                         [f"epoch {epoch}: 3 batches, mean colour " for epoch in (0, 1)])
+        self.assertEqual((here / "sheet.png").read_bytes()[1:4], b"PNG")
+
+    def test_a_machine_that_cannot_build_is_told_so_at_once(self):
+        of_requirements = HOOK.replace("(folder, json", "(json")
+        for hook, code in (("get_requires_for_build_wheel", of_requirements), ("build_wheel", HOOK)):
+            done = subprocess.run([sys.executable, "-c", code, hook, str(self.folder), "{}"], capture_output=True, text=True,
+                                  cwd=self.tree / "client" / "python", env={**os.environ, "CXX": "/nowhere/g++"}, timeout=WAIT_S)
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertRegex(done.stderr, r"^spdld: this machine cannot build spdld, because it lacks a C\+\+ compiler \(g\+\+\)\. .*\n$")
 
     def test_both_projects_need_the_same(self):
         system = [tomllib.loads((ROOT / folder / "pyproject.toml").read_text())["build-system"]

@@ -69,7 +69,8 @@ class Reader:
 
     def _calls_on(self, parser: ast.Call) -> List[ast.Call]:
         return [node for node in self._script.nodes_in_order(ast.Call) if isinstance(node.func, ast.Attribute) and
-                node.func.attr in ("add_argument", "set_defaults", "add_subparsers") and self.parser_of(node.func.value) is parser]
+                node.func.attr in ("add_argument", "set_defaults", "add_subparsers") and
+                self.parser_of(node.func.value) is parser]
 
     def _set_defaults(self, call: ast.Call, is_certain: bool) -> Dict[str, Option]:
         done: Dict[str, Option] = {}

@@ -4,8 +4,9 @@ A value counts as changed where the script assigns to a part of it, calls a meth
 not known, or puts it where the text does not tell who reaches it.
 """
 import ast
-from typing import Callable, Dict, List, Optional, Set, Tuple
+from typing import Callable, Dict, FrozenSet, List, Optional, Set, Tuple, Union
 
+from spdld._beside import Beside
 from spdld._names import Names, Scope
 
 _MODULE_CHANGES = ("setattr", "delattr")
@@ -14,15 +15,17 @@ _HARMLESS_METHODS = ("copy", "count", "index", "keys", "values", "items", "get",
                      "add_mutually_exclusive_group", "set_defaults", "parse_args", "parse_known_args", "print_help", "error",
                      "set_epoch")
 _HARMLESS_FUNCTIONS = ("print", "len", "list", "tuple", "str", "repr", "isinstance", "issubclass", "type", "sorted",
-                       "enumerate", "zip", "reversed", "dict", "range", "sum", "min", "max", "iter", "next", "any", "all", "set", "id",
-                       "hasattr", "getattr", "callable", "int", "float", "round", "bool", "map", "filter", "vars")
+                       "enumerate", "zip", "reversed", "dict", "range", "sum", "min", "max", "iter", "next", "any", "all", "set",
+                       "id", "hasattr", "getattr", "callable", "int", "float", "round", "bool", "map", "filter", "vars")
 # Their results may hold what they are given.
 _KEEPERS = ("list", "tuple", "sorted", "enumerate", "zip", "reversed", "dict", "iter", "next", "set", "getattr", "map", "filter",
             "vars", "min", "max")
 _DATA = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader", "torchvision.datasets.ImageFolder",
          "torchvision.datasets.folder.ImageFolder")
 _LOGGING = ("debug", "info", "warning", "error", "exception", "critical", "log", "print")
-_LIBRARIES = ("torch", "torchvision", "PIL", "numpy", "os", "math", "pathlib", "json", "yaml", "pprint", "logging", "wandb", "random")
+_LIBRARIES = ("torch", "torchvision", "PIL", "numpy", "os", "math", "pathlib", "json", "yaml", "pprint", "logging", "wandb",
+              "random")
+_PARSING = ("parse_args", "parse_known_args")
 _TRAINERS = ("accelerate", "lightning", "pytorch_lightning")
 _HOLDERS = (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.BinOp, ast.IfExp, ast.BoolOp, ast.Starred, ast.keyword,
             ast.FormattedValue, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -34,9 +37,12 @@ Key = Tuple[Scope, str]
 
 
 class Changes:
-    def __init__(self, tree: ast.Module, names: Names, dotted: Callable[[ast.AST], Optional[str]]):
-        self._names, self._dotted = names, dotted
+    """beside: the modules that lie beside the script."""
+
+    def __init__(self, tree: ast.Module, names: Names, dotted: Callable[[ast.AST], Optional[str]], beside: Beside):
+        self._names, self._dotted, self._beside = names, dotted, beside
         self._lines: Dict[Key, int] = {}
+        self._part_lines: Dict[Key, Dict[str, int]] = {}  # of parsed arguments, whose other attributes stay as they are
         self._patched: List[Tuple[str, int]] = []
         self.doubts: List[Tuple[int, str]] = []  # what may change any name: lines and sentences
         for node in ast.walk(tree):
@@ -46,6 +52,15 @@ class Changes:
         """The line that may change a part of what a name stands for."""
         scope, _ = self._names.place(node)
         return None if scope is None else self._lines.get((scope, node.id))
+
+    def line_of_part(self, node: ast.Name, attribute: str) -> Optional[int]:
+        """The line that calls a function beside the script, which may set this attribute of what the name stands for."""
+        scope, _ = self._names.place(node)
+        return None if scope is None else self._part_lines.get((scope, node.id), {}).get(attribute)
+
+    def parts(self) -> Set[str]:
+        """All attributes that functions beside the script may set."""
+        return {attribute for lines in self._part_lines.values() for attribute in lines}
 
     def line_of_patch(self, full: str) -> Optional[int]:
         """The line that gives a member of a library, or a part of it, another meaning."""
@@ -98,7 +113,8 @@ class Changes:
         return not isinstance(above, (ast.Compare, ast.Expr, ast.Call, ast.keyword, ast.Starred))
 
     def _is_mutable(self, node: ast.Name, depth: int = 8) -> bool:
-        """Whether the name is bound to a list or another object that can change, to a part of one, or to another name for which this holds."""
+        """Whether the name is bound to a list or another object that can change, to a part of one, or to another name for
+        which this holds."""
         for binding in self._names.bindings(node):
             for value in filter(None, (binding.value, self._parted(binding.source))):
                 for part in ast.walk(value):
@@ -155,6 +171,8 @@ class Changes:
                     return True  # getattr(steps, "append")(...)
                 if above.func is node:
                     return isinstance(called, ast.Attribute) and called.attr not in (*_HARMLESS_METHODS, *_LOGGING)
+                if name in (node, getattr(node, "value", None)) and self._sets_parts(name, above):
+                    return False
                 if not self._is_harmless(above) or (isinstance(node, ast.Attribute) and node is called and
                                                     getattr(above.func, "id", "") in ("map", "filter", "sorted", "min", "max")):
                     return True
@@ -168,6 +186,28 @@ class Changes:
             targets = above.targets if isinstance(above, ast.Assign) else [above.target]
             return any(isinstance(part, (ast.Attribute, ast.Subscript)) for target in targets for part in ast.walk(target))
         return not isinstance(above, _READERS) and not (isinstance(above, ast.Return) and node is name and self._is_loader(name))
+
+    def _sets_parts(self, name: ast.Name, call: ast.Call) -> bool:
+        """Whether a call of a function beside the script is given parsed arguments and sets known attributes of them alone."""
+        full = self._dotted(call.func)
+        if full is None or not self._is_namespace(name) or any(isinstance(entry, ast.Starred) for entry in call.args):
+            return False
+        places: List[Union[int, str, None]] = [place for place, entry in enumerate(call.args) if entry is name]
+        places += [word.arg for word in call.keywords if word.value is name]
+        found = [None if place is None else self._beside.sets(full, place) for place in places]
+        if not found or None in found:
+            return False
+        for attributes in found:
+            self._spread(name, call.lineno, False, set(), attributes)
+        return True
+
+    def _is_namespace(self, name: ast.Name, depth: int = 12) -> bool:
+        """Whether a name stands for parsed arguments alone."""
+        values = [binding.value for binding in self._names.bindings(name)]
+        made = values[0] if len(values) == 1 else None
+        if isinstance(made, ast.Name) and depth > 0:
+            return self._is_namespace(made, depth - 1)
+        return isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr in _PARSING
 
     def _is_harmless(self, call: ast.Call) -> bool:
         if isinstance(call.func, ast.Name) and self._names.is_builtin(call.func.id):
@@ -212,21 +252,26 @@ class Changes:
             self.doubts.append((line, f"{ast.unparse(changed)} is changed, which may be a part of any data set"))
         self._spread(changed, line, any(isinstance(part, ast.Subscript) for part in ast.walk(changed)), set())
 
-    def _spread(self, changed: ast.expr, line: int, is_deep: bool, seen: Set[Key]) -> None:
-        """All names that may stand for the same value: where a part of a part changes, also the names of the parts."""
+    def _spread(self, changed: ast.expr, line: int, is_deep: bool, seen: Set[Key],
+                parts: Optional[FrozenSet[str]] = None) -> None:
+        """All names that may stand for the same value: where a part of a part changes, also the names of the parts. `parts`: the
+        attributes that change, where no others do."""
         for name in _names_of(changed, is_deep):
             scope, bindings = self._names.place(name)
             if scope is None or (scope, name.id) in seen:
                 continue
             seen.add((scope, name.id))
-            if name is changed or self._is_mutable(name):
+            if parts is not None:
+                for attribute in parts:
+                    self._part_lines.setdefault((scope, name.id), {}).setdefault(attribute, line)
+            elif name is changed or self._is_mutable(name):
                 self._lines.setdefault((scope, name.id), line)
             for binding in bindings:
                 if binding.value is not None:
-                    self._spread(binding.value, line, is_deep, seen)
+                    self._spread(binding.value, line, is_deep, seen, parts)
                 source = self._parted(binding.source)
                 if source is not None:  # the values that a loop runs through
-                    self._spread(source, line, True, seen)
+                    self._spread(source, line, True, seen, parts)
 
 
 def _names_of(node: ast.expr, is_deep: bool) -> List[ast.Name]:
@@ -247,11 +292,13 @@ def _names_of(node: ast.expr, is_deep: bool) -> List[ast.Name]:
 
 
 def _names_below(node: ast.AST) -> List[ast.Name]:
-    """All names of an expression whose values the expression's value may hold: no indexes, and no parser of what it has parsed."""
+    """All names of an expression whose values the expression's value may hold: no indexes, and no parser of what it has
+    parsed."""
     if isinstance(node, ast.Name):
         return [node]
     if isinstance(node, ast.Subscript):
         return _names_below(node.value)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("parse_args", "parse_known_args"):
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and \
+            node.func.attr in _PARSING:
         return []
     return [name for child in ast.iter_child_nodes(node) for name in _names_below(child)]

@@ -95,6 +95,7 @@ def joined(parts: "list[Any]") -> str:
 
 def part_of(value: Any, index: Any) -> Any:
     value, index = no_member(value), no_member(index)
-    if isinstance(value, dict) or (isinstance(value, (list, tuple, str)) and isinstance(index, int) and not isinstance(index, bool)):
+    is_number = isinstance(index, int) and not isinstance(index, bool)
+    if isinstance(value, dict) or (isinstance(value, (list, tuple, str)) and is_number):
         return value[index]
     raise TypeError

@@ -47,7 +47,8 @@ class Folder(ast.NodeTransformer):
         """`a, b = pair`, where the text tells the pair."""
         target, value = node.targets[0], node.value
         if len(node.targets) == 1 and isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and \
-                len(value.elts) == len(target.elts) and not any(isinstance(entry, ast.Starred) for entry in (*value.elts, *target.elts)):
+                len(value.elts) == len(target.elts) and \
+                not any(isinstance(entry, ast.Starred) for entry in (*value.elts, *target.elts)):
             names = {part.id for part in ast.walk(target) if isinstance(part, ast.Name)}
             if not any(isinstance(part, ast.Name) and part.id in names for part in ast.walk(value)):
                 self.changed = True
@@ -104,7 +105,8 @@ def _listed(made: Any) -> List[Any]:
 
 def rounds_of(script: Any, target: ast.expr, source: ast.expr) -> Optional[List[Dict[str, ast.expr]]]:
     """The expressions that a loop's names stand for, in each round; None where the text does not tell."""
-    names: List[ast.expr] = [target] if isinstance(target, ast.Name) else list(target.elts) if isinstance(target, ast.Tuple) else []
+    names: List[ast.expr] = [target] if isinstance(target, ast.Name) else \
+        list(target.elts) if isinstance(target, ast.Tuple) else []
     entries = _entries(script, source)
     if entries is None or len(entries) > _UNROLLED_MAX or not names or not all(isinstance(name, ast.Name) for name in names):
         return None
@@ -118,7 +120,8 @@ def rounds_of(script: Any, target: ast.expr, source: ast.expr) -> Optional[List[
 
 
 def _entries(script: Any, source: ast.expr) -> Optional[List[ast.expr]]:
-    method = source.func.attr if isinstance(source, ast.Call) and isinstance(source.func, ast.Attribute) and not source.args else ""
+    is_method = isinstance(source, ast.Call) and isinstance(source.func, ast.Attribute) and not source.args
+    method = source.func.attr if is_method else ""  # type: ignore[attr-defined]
     base = script.followed_or_none(source.func.value if method in ("items", "keys") else source)  # type: ignore[attr-defined]
     if isinstance(base, ast.Dict) and all(key is not None and is_literal(key) for key in base.keys):
         keys = [key for key in base.keys if key is not None]
@@ -205,7 +208,8 @@ class Builder:
         if isinstance(made, ast.List):
             return self._adds_to_list(stmt, name, made)
         target = stmt.targets[0] if isinstance(stmt, ast.Assign) and len(stmt.targets) == 1 else None
-        if not isinstance(target, ast.Subscript) or not _is_name(target.value, name) or not isinstance(target.slice, ast.Constant):
+        if not isinstance(target, ast.Subscript) or not _is_name(target.value, name) or \
+                not isinstance(target.slice, ast.Constant):
             return False
         known = [key.value for key in made.keys if isinstance(key, ast.Constant)]
         if len(known) != len(made.keys) or target.slice.value in known or _mentions(stmt.value, name, True):  # type: ignore

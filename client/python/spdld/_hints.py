@@ -14,11 +14,13 @@ _LINES_MAX = 8
 _CLASSES = "docs/torchvision.md says which operation stands for a transform"
 _FOLDER = "a folder of classes is a source of the type image-folder; docs/pipelines.md"
 _TABLE: Dict[str, _Hint] = {
-    "timm.data.create_transform": _Hint("transform", f"makes transforms of timm: {_CLASSES}"),
+    "timm.data.create_transform": _Hint("transform", "makes transforms of timm: spdld.torch.from_transforms takes its result, "
+                                        "and docs/torchvision.md says how near it is"),
     "timm.data.create_dataset": _Hint("data", f"makes a data set of timm: {_FOLDER}"),
-    "timm.data.create_loader": _Hint("loader", f"makes transforms and a loader of timm, by a configuration of the model: {_CLASSES}"),
+    "timm.data.create_loader": _Hint("loader", "makes transforms and a loader of timm, by a configuration of the model: "
+                                     f"{_CLASSES}"),
     "timm.data.ImageDataset": _Hint("data", f"is a data set of timm: {_FOLDER}"),
-    "albumentations": _Hint("transform", f"is a transform of albumentations: {_CLASSES}"),
+    "albumentations": _Hint("transform", "is a transform of albumentations: docs/torchvision.md has a pipeline in its place"),
     "datasets.load_dataset": _Hint("data", "is a data set of Hugging Face: its Parquet files are a source of the type parquet; "
                                    "docs/pipelines.md"),
     "webdataset.WebDataset": _Hint("data", "reads archives: the source webdataset does; docs/pipelines.md"),
@@ -27,8 +29,8 @@ _TABLE: Dict[str, _Hint] = {
     "torch.utils.data.ConcatDataset": _Hint("part", "joins data sets: a pipeline has several [[sources]]; docs/pipelines.md"),
     "keras.utils.image_dataset_from_directory": _Hint("data", f"makes batches of pictures: {_FOLDER}"),
     "tensorflow.keras.utils.image_dataset_from_directory": _Hint("data", f"makes batches of pictures: {_FOLDER}"),
-    "torchvision.datasets": _Hint("data", "is a data set of torchvision with a layout of its own: write its pictures into a folder for "
-                                  "each class, or a table; docs/pipelines.md lists the sources"),
+    "torchvision.datasets": _Hint("data", "is a data set of torchvision with a layout of its own: write its pictures into a "
+                                  "folder for each class, or a table; docs/pipelines.md lists the sources"),
 }
 
 
@@ -60,8 +62,8 @@ def hints_in(script: Any, *kinds: str) -> List[Tuple[int, str]]:
     for node in script.nodes(ast.ClassDef) if "data" in kinds else []:
         if any(script.dotted(base) in ("torch.utils.data.Dataset", "torch.utils.data.IterableDataset",
                                        "torch.utils.data.dataset.Dataset") for base in node.bases):
-            lines.append((node.lineno, f"the class {node.name} reads samples by code of the script's own, which the daemon does not run: "
-                          "docs/pipelines.md lists the sources, of folders, tables, archives and annotations."))
+            lines.append((node.lineno, f"the class {node.name} reads samples by code of the script's own, which the daemon "
+                          "does not run: docs/pipelines.md lists the sources, of folders, tables, archives and annotations."))
     return lines[:_LINES_MAX]
 
 

@@ -72,8 +72,9 @@ class Inliner:
             if isinstance(body, list):
                 for node in [entry for entry in body if entry in self._used]:
                     inside = set(ast.walk(node))
-                    if node.name == "__init__" or not any(part not in inside and node.name in (getattr(part, "id", None), getattr(part, "attr", None))
-                               for part in kept):
+                    if node.name == "__init__" or not any(
+                            part not in inside and node.name in (getattr(part, "id", None), getattr(part, "attr", None))
+                            for part in kept):
                         body[body.index(node)] = ast.copy_location(ast.Pass(), node)
 
     def _block(self, body: Sequence[ast.stmt]) -> List[ast.stmt]:
@@ -272,7 +273,8 @@ def ends(body: Sequence[ast.stmt], dotted: Dotted) -> bool:
 
 def _swallows_nothing(stmt: ast.With, dotted: Dotted) -> bool:
     """Whether what is raised in a block leaves the block: other context managers may swallow it."""
-    return all(isinstance(item.context_expr, ast.Call) and dotted(item.context_expr.func) in _PLAIN_MANAGERS for item in stmt.items)
+    return all(isinstance(item.context_expr, ast.Call) and dotted(item.context_expr.func) in _PLAIN_MANAGERS
+               for item in stmt.items)
 
 
 def tail_form(body: Sequence[ast.stmt], result: Optional[str], dotted: Dotted) -> List[ast.stmt]:

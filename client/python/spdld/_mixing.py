@@ -55,7 +55,8 @@ def _in_collate(script: Script, collate: Optional[ast.expr]) -> Optional[ast.exp
     if not isinstance(result, ast.Call) or len(result.args) != 1 or result.keywords or len(names) != 1:
         return None
     inner = result.args[0]
-    if isinstance(inner, ast.Starred) and isinstance(inner.value, ast.Call) and script.dotted(inner.value.func) in DEFAULT_COLLATE and \
+    if isinstance(inner, ast.Starred) and isinstance(inner.value, ast.Call) and \
+            script.dotted(inner.value.func) in DEFAULT_COLLATE and \
             [ast.unparse(argument) for argument in inner.value.args] == names:
         return script.followed_or_none(result.func)
     return None

@@ -6,6 +6,7 @@ from spdld._errors import InvalidError
 
 _THREADS = ("the daemon's threads read and decode, so leave the argument out ([tuning] and [limits] of the daemon's file "
             "set the number of threads)")
+_AHEAD = "write prefetch_depth under [batch] of the pipeline, the largest number of batches made ahead"
 _OPERATIONS = ('write the operations into the pipeline, at the output that they make: ops = [{ op = "decode-image" }, { op = '
                '"resize", size = 256 }, ...] (`spdlctl ops` lists them)')
 _SEED = "the order and all random draws follow from the pipeline's seed: write seed = 17 at its top"
@@ -14,7 +15,10 @@ _PINNED = 'write device = "pinned" under [batch] or device="pinned" here, or dev
 _INSTEAD: Dict[str, str] = {
     "shuffle": "the pipeline sets the order: write shuffle = true or false under [order], or give spdld.torch.Loader a sampler",
     "num_workers": _THREADS,
-    "prefetch_factor": "write prefetch_depth under [batch] of the pipeline, the largest number of batches made ahead",
+    "workers": _THREADS,
+    "use_multiprocessing": _THREADS,
+    "prefetch_factor": _AHEAD,
+    "max_queue_size": _AHEAD,
     "persistent_workers": _THREADS,
     "worker_init_fn": _THREADS,
     "multiprocessing_context": _THREADS,
@@ -34,7 +38,8 @@ _INSTEAD: Dict[str, str] = {
     "root": 'the pipeline\'s source says where the data lie: write type = "image-folder" and uri = "..." under [source]',
 }
 PART = ("for a part of the data set give a pipeline of its own order.part, such as {\"fraction\": 0.9}, or "
-        "order.include or order.exclude, a list or a file of the samples' names (`spdlctl export` writes all of them), or order.first")
+        "order.include or order.exclude, a list or a file of the samples' names (`spdlctl export` writes all of them), or "
+        "order.first")
 _METHODS: Dict[str, str] = {
     "map": _OPERATIONS,
     "set_transform": _OPERATIONS,

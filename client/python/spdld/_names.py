@@ -190,7 +190,8 @@ class Names:
                 parts = None
             for number, part in enumerate(target.elts):
                 part = part.value if isinstance(part, ast.Starred) else part
-                self._assign(part, None if parts is None else parts[number], scope, source if parts is not None else source or value)
+                self._assign(part, None if parts is None else parts[number], scope,
+                             source if parts is not None else source or value)
 
 
 def _declarations(nodes: Sequence[ast.AST]) -> Iterator["ast.Global | ast.Nonlocal"]:

@@ -54,7 +54,8 @@ class Objects:
 
     def _looked_at(self, node: ast.ClassDef) -> Optional[Known]:
         script = self._script
-        bases = {script.dotted(base) or (base.id if isinstance(base, ast.Name) and base.id == "object" else "") for base in node.bases}
+        bases = {script.dotted(base) or (base.id if isinstance(base, ast.Name) and base.id == "object" else "")
+                 for base in node.bases}
         decorators = [script.dotted(entry.func if isinstance(entry, ast.Call) else entry) for entry in node.decorator_list]
         if node.keywords or not bases <= {*_BASES, "object"} or not set(decorators) <= set(_DATACLASSES):
             return None
@@ -269,6 +270,7 @@ class Namespaces:
     def _name_attributes(self) -> bool:
         changed = False
         stored = {node.attr for node in self._script.nodes(ast.Attribute) if not isinstance(node.ctx, ast.Load)}
+        stored |= self._script.set_beside()
         stored |= {plain_name(node.id).partition(".")[2] for node in self._script.nodes(ast.Name) if "." in node.id}
         for node in self._script.nodes(ast.Attribute):
             made = self._namespace(node.value) if not node.attr.startswith("_") else None

@@ -30,6 +30,8 @@ class Transform(NamedTuple):
     read: gives an argument as it stands, or DEFAULT where the transform leaves it to its class.
     is_torchvisions: it is of torchvision's class of this name, or a Compose in another form; else the name is for people.
     unknown: why it is not known what the transform does. line: where it stands in a script.
+    called: its name for people, where it stands for a class of another library. note: what differs there.
+    own: its arguments and its operations, where they differ from torchvision's class of this name.
     """
 
     name: str
@@ -39,10 +41,13 @@ class Transform(NamedTuple):
     is_torchvisions: bool = True
     is_v2: bool = False
     line: Optional[int] = None
+    called: str = ""
+    note: str = ""
+    own: Optional["Class"] = None
 
     def checked(self) -> "Transform":
         """The same, whose arguments are read by their kinds. Raises Refused where one of them is not known."""
-        arguments = ARGUMENTS.get(self.name, ())
+        arguments = ARGUMENTS.get(self.name, ()) if self.own is None else self.own.arguments
         if self.unknown is not None:
             raise self.unknown
         if not self.is_v2 and self.name in ONLY_V2:
@@ -198,9 +203,9 @@ def _filled(name: str, *arguments: str, **renamed: str) -> Callable[[Transform, 
 def _iou_crop(step: Transform, picture: Picture) -> List[Operation]:
     if step.read("min_scale") > step.read("max_scale") or step.read("min_aspect_ratio") > step.read("max_aspect_ratio"):
         raise Refused("has a least value above its greatest")
-    plain = _plain("random-iou-crop", "min_scale", "max_scale", "min_aspect_ratio", "max_aspect_ratio", "trials")(step, picture)[0]
+    plain = _plain("random-iou-crop", "min_scale", "max_scale", "min_aspect_ratio", "max_aspect_ratio", "trials")
     options = step.read("sampler_options")
-    return [{**plain, "boxes": "boxes", **({} if options is None else {"sampler_options": options})}]
+    return [{**plain(step, picture)[0], "boxes": "boxes", **({} if options is None else {"sampler_options": options})}]
 
 
 def _policy(step: Transform, picture: Picture) -> List[Operation]:
@@ -240,10 +245,11 @@ _BLUR_SIGMA = either(number(0, 1000, above=0), ascending(number(0, 1000, above=0
 
 
 class Class(NamedTuple):
-    """A class of torchvision: its arguments in the order in which it takes them, and the operations for it."""
+    """A class of transforms: its arguments in the order in which it takes them, and the operations for it; none where it is no
+    operation of its own."""
 
     arguments: Arguments
-    convert: Callable[[Transform, Picture], List[Operation]]
+    convert: Optional[Callable[[Transform, Picture], List[Operation]]] = None
 
 
 REQUIRED: Any = object()  # in place of a default: there is none
@@ -294,7 +300,8 @@ PICTURES: Dict[str, Class] = {
                            interpolation=(interpolation, "nearest"), fill=(FILL, 0), center=(CENTER, None)),
     "RandomRotation": _class(_rotate, degrees=_TURN, interpolation=(interpolation, "nearest"), expand=(flag, False),
                              center=(CENTER, None), fill=(FILL, 0)),
-    "RandomPerspective": _class(_warped("perspective", "distortion_scale", "p"), distortion_scale=(CHANCE, 0.5), p=_P, **_BILINEAR),
+    "RandomPerspective": _class(_warped("perspective", "distortion_scale", "p"), distortion_scale=(CHANCE, 0.5), p=_P,
+                                **_BILINEAR),
     "ElasticTransform": _class(_warped("elastic", "alpha", "sigma"), alpha=(_ELASTIC_ALPHA, 50.0), sigma=(_ELASTIC_SIGMA, 5.0),
                                **_BILINEAR),
     "ColorJitter": _class(_jitter, brightness=(optional(_FACTOR), None), contrast=(optional(_FACTOR), None),
@@ -312,7 +319,8 @@ PICTURES: Dict[str, Class] = {
     "RandomEqualize": _class(_plain("equalize", "p"), p=_P),
     "RandomChannelPermutation": _class(_plain("channel-permutation")),
     "RandomPhotometricDistort": _class(_distort, brightness=(_FACTORS, [0.875, 1.125]), contrast=(_FACTORS, [0.5, 1.5]),
-                                       saturation=(_FACTORS, [0.5, 1.5]), hue=(ascending(number(-0.5, 0.5)), [-0.05, 0.05]), p=_P),
+                                       saturation=(_FACTORS, [0.5, 1.5]), hue=(ascending(number(-0.5, 0.5)), [-0.05, 0.05]),
+                                       p=_P),
     "RandAugment": _class(_rand_augment, num_ops=(whole(1, 16), 2), magnitude=(whole(0, 1000), 9),
                           num_magnitude_bins=(whole(2, 1000), 31), **_NEAREST),
     "TrivialAugmentWide": _class(_warped("trivial-augment", bins="num_magnitude_bins"), num_magnitude_bins=(whole(2, 1000), 31),
@@ -324,8 +332,9 @@ PICTURES: Dict[str, Class] = {
     "RandomIoUCrop": _class(_iou_crop, min_scale=(CHANCE, 0.3), max_scale=(CHANCE, 1.0), min_aspect_ratio=(POSITIVE, 0.5),
                             max_aspect_ratio=(POSITIVE, 2.0), sampler_options=(optional(listed(number(0), *range(1, 17))), None),
                             trials=(whole(1, 1000), 40)),
-    "AugMix": _class(_warped("aug-mix", "severity", "mixture_width", "chain_depth", "alpha", "all_ops"), severity=(whole(1, 10), 3),
-                     mixture_width=(whole(1, 8), 3), chain_depth=(either(exactly(-1), whole(1, 8)), -1),
+    "AugMix": _class(_warped("aug-mix", "severity", "mixture_width", "chain_depth", "alpha", "all_ops"),
+                     severity=(whole(1, 10), 3), mixture_width=(whole(1, 8), 3),
+                     chain_depth=(either(exactly(-1), whole(1, 8)), -1),
                      alpha=(number(0.01, 100), 1.0), all_ops=(flag, True), **_BILINEAR),
 }
 
@@ -351,7 +360,8 @@ ARGUMENTS: Dict[str, Arguments] = {
     "Normalize": (("mean", _MEAN, REQUIRED), ("std", _STD, REQUIRED), ("inplace", flag, False)),
     "RandomErasing": (("p", CHANCE, 0.5), ("scale", ascending(CHANCE), [0.02, 0.33]),
                       ("ratio", ascending(number(0, 100, above=0)), [0.3, 3.3]),
-                      ("value", either(optional(_ERASED), exactly("random"), listed(_ERASED, 1, 3)), 0), ("inplace", flag, False)),
+                      ("value", either(optional(_ERASED), exactly("random"), listed(_ERASED, 1, 3)), 0),
+                      ("inplace", flag, False)),
     "CutMix": _MIXING, "MixUp": _MIXING,
 }
 

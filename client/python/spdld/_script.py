@@ -1,12 +1,15 @@
 """Reads a training script's transforms, data sets and DataLoaders from its text. Nothing of the script is run."""
 import ast
+from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from spdld._computing import FUNCTIONS, METHODS, arithmetic, bounded, compared, joined, no_member, part_of
 from spdld._hints import hint_of
 from spdld._inlining import UNKNOWN
+from spdld._known_code import compiled
 from spdld._operations import ARGUMENTS, DEFAULT, REQUIRED, Transform, why_none
-from spdld._transforms import LIST
+from spdld._reading import LIST, of_function, of_pieces
+from spdld._renaming import plain_name
 from spdld._tree import ENUMS, FIRST, SECOND, Tree, shown
 from spdld._unfolding import unfold
 from spdld._values import Member, Refused
@@ -16,8 +19,8 @@ _LIST_MAX = 4096
 _DATASET = (("root", REQUIRED), ("transform", None), ("target_transform", None), ("loader", None), ("is_valid_file", None))
 _LOADER = tuple((name, None) for name in (
     "dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn", "pin_memory", "drop_last",
-    "timeout", "worker_init_fn", "multiprocessing_context", "generator", "prefetch_factor", "persistent_workers", "pin_memory_device",
-    "in_order"))
+    "timeout", "worker_init_fn", "multiprocessing_context", "generator", "prefetch_factor", "persistent_workers",
+    "pin_memory_device", "in_order"))
 
 
 class Call(NamedTuple):
@@ -34,7 +37,7 @@ class Script(Tree):
     """
 
     def __init__(self, text: "str | bytes", path: str, arguments: Optional[Sequence[str]] = None):
-        super().__init__(ast.parse(text, path))
+        super().__init__(ast.parse(text, path), Path(path).parent)
         self.command_line = None if arguments is None else list(arguments)
         self.options: Dict[str, Any] = {}  # of the command line, whose defaults were read
         self._steps = 0
@@ -99,7 +102,8 @@ class Script(Tree):
                 raise Refused(f"needs {shown(node)}, whose value the script's text does not tell")
             line = self._line_of_change(node)
             if line is not None and not even_changed:
-                raise Refused(f"needs {shown(node)}, which line {line} of the script may change{self._default_of(bindings[0].value)}")
+                raise Refused(f"needs {shown(node)}, which line {line} of the script may change"
+                              f"{self._default_of(bindings[0].value)}")
             last, node = node, bindings[0].value
             if isinstance(node, ast.Name) and node.id == UNKNOWN:
                 raise Refused(getattr(node, "why", f"needs {shown(last)}, whose value the script's text does not tell"))
@@ -118,8 +122,10 @@ class Script(Tree):
             for call in self.nodes(ast.Call):
                 if mark == f"n{getattr(call, 'namespace', 0)}" or mark == getattr(call, "instance_of", None):
                     above = self._names.above.get(call)
+                    attribute = plain_name(name.id).partition(".")[2]
                     targets = above.targets if isinstance(above, ast.Assign) else []
-                    lines = [self._changes.line_of(target) for target in targets if isinstance(target, ast.Name)]
+                    lines = [entry for target in targets if isinstance(target, ast.Name)
+                             for entry in (self._changes.line_of(target), self._changes.line_of_part(target, attribute))]
                     line = next((entry for entry in lines if entry is not None), line)
         return line
 
@@ -252,7 +258,8 @@ class Script(Tree):
         given.update(zip(known, call.args))
         for word in call.keywords:
             if word.arg is None or word.arg not in known:
-                raise Refused(f"has an argument {word.arg} at line {call.lineno}, which is not known: use torchvision's newer names")
+                raise Refused(f"has an argument {word.arg} at line {call.lineno}, which is not known: use torchvision's "
+                              "newer names")
             if word.arg in given:
                 raise Refused(f"has two arguments {word.arg} at line {call.lineno}")
             given[word.arg] = word.value
@@ -272,6 +279,9 @@ class Script(Tree):
             return unknown(node, str(refused))
         if isinstance(node, (ast.List, ast.Tuple, ast.BinOp)):
             return Transform(LIST, lambda attribute: self._members(node), line=line)
+        known = self._known_function(node)
+        if known is not None:
+            return known._replace(line=line)
         if isinstance(node, ast.Lambda):
             return unknown(ast.Name("Lambda"), why_none("Lambda"))
         if not isinstance(node, ast.Call):
@@ -283,6 +293,31 @@ class Script(Tree):
         if module not in (*FIRST, SECOND) or name == "Sequential":
             return unknown(node.func, self.why_unknown(node.func) or hint_of(full) or why_none(shown(node.func)))
         return Transform(name, lambda attribute: self._argument(node, name, attribute), is_v2=module == SECOND, line=line)
+
+    def _known_function(self, node: ast.expr) -> Optional[Transform]:
+        """The meaning of a function, or of torchvision's Lambda of one, where its text is known. It is compiled and not run."""
+        full = self.dotted(node.func) or "" if isinstance(node, ast.Call) else ""
+        if isinstance(node, ast.Call) and full.rpartition(".")[0] in (*FIRST, SECOND) and full.endswith(".Lambda"):
+            node = node.args[0] if len(node.args) == 1 and not node.keywords else node
+        made = self.made(node) if isinstance(node, (ast.Name, ast.Lambda)) else None
+        piece = None if made is None else self._done_to_pieces(made)
+        return of_pieces(piece) if piece is not None else None if made is None else of_function(compiled(made))
+
+    def _done_to_pieces(self, made: ast.AST) -> Optional[ast.expr]:
+        """The transform in `lambda crops: torch.stack([transform(crop) for crop in crops])`."""
+        if not isinstance(made, ast.Lambda):
+            return None
+        stack = made.body
+        if not isinstance(stack, ast.Call) or self.dotted(stack.func) != "torch.stack" or len(stack.args) != 1 or stack.keywords:
+            return None
+        pieces = stack.args[0]
+        if not isinstance(pieces, ast.ListComp) or len(pieces.generators) != 1 or not isinstance(pieces.elt, ast.Call):
+            return None
+        part, call = pieces.generators[0], pieces.elt
+        given = [ast.unparse(entry) for entry in (*made.args.args, part.iter, part.target, *call.args)]
+        if part.ifs or call.keywords or len(given) != 4 or given[0] != given[1] or given[2] != given[3] or given[0] == given[2]:
+            return None
+        return call.func
 
     def _positional(self, call: ast.Call) -> List[ast.expr]:
         if call.keywords:

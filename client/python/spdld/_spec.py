@@ -4,6 +4,7 @@ import json
 import math
 import os
 import sys
+import warnings
 from collections.abc import Sequence, Set
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional
 
@@ -103,6 +104,14 @@ def leaves_epochs_open(given: Any) -> bool:
         return "epochs" not in order and order.get("shuffle", True) is True
     except Exception:  # a fault in the file does not matter here, since the daemon has taken the file
         return False
+
+
+def warn_of_repeating(name: str, level: int) -> None:
+    """Says that a pipeline's only epoch begins again, where leaves_epochs_open. The warning shows the line that is so many
+    calls above this function."""
+    warnings.warn(f"pipeline {name} has a single epoch, because it does not set order.epochs: each pass over the data gives the "
+                  "same order and the same random crops again. Write epochs = 0 under [order] for training, and epochs = 1 if a "
+                  "single epoch is meant", UserWarning, stacklevel=level + 1)
 
 
 def _parsed(path: str) -> Any:

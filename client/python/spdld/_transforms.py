@@ -1,10 +1,10 @@
 """A composition of torchvision's transforms as the list of spdld's operations that is equal to it."""
-import importlib
-import inspect
+from functools import partial
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 from spdld._errors import UnsupportedError
-from spdld._operations import ARGUMENTS, DEFAULT, ERASED_MAX, FLIPS, PICTURES, PIECES, Operation, Picture, Transform, why_none
+from spdld._operations import ERASED_MAX, FLIPS, PICTURES, PIECES, Operation, Picture, Transform, why_none
+from spdld._reading import LIST, of_object
 from spdld._toml import operations_text
 from spdld._values import Refused, of_type
 
@@ -43,112 +43,6 @@ class Problem(NamedTuple):
         return f"{self.place}, {self.name}: it {self.why}"
 
 
-def of_object(transform: Any) -> Transform:
-    """Reads the attributes of an object; its class must be one of torchvision's."""
-    kind = transform if callable(transform) and hasattr(transform, "__code__") else type(transform)
-    name, module = kind.__name__, getattr(kind, "__module__", None) or ""
-    if isinstance(transform, (list, tuple)):
-        return Transform(LIST, lambda attribute: list(transform))
-    if module.startswith("torch.nn.") and name == "Sequential":
-        return Transform("Compose", lambda attribute: list(transform.children()), unknown=_changed(transform))
-    if _gives_rgb(kind):
-        return Transform("RGB", lambda attribute: DEFAULT, is_v2=True)
-    if (module, name) == _PRESET:
-        return Transform("Compose", lambda attribute: _preset_steps(transform), unknown=_changed(transform))
-    if name == "Lambda" and (module + ".").startswith("torchvision.transforms.") and _gives_rgb(getattr(transform, "lambd", None)) and \
-            _changed(transform) is None:
-        return Transform("RGB", lambda attribute: DEFAULT, is_v2=True)
-    if not (module + ".").startswith("torchvision.transforms."):
-        full = name if name in ("function", "<lambda>") else f"{module}.{name}"
-        return Transform(full, lambda attribute: None, unknown=Refused(why_none(full)), is_torchvisions=False)
-    v2 = (module + ".").startswith("torchvision.transforms.v2.")
-    return Transform(name, lambda attribute: _attribute(transform, name, attribute), v2, _changed(transform), is_v2=v2)
-
-
-_PRESET = ("torchvision.transforms._presets", "ImageClassification")
-
-
-def _preset_steps(preset: Any) -> List[Any]:
-    """The transforms that `Weights.transforms()` of a classification model does one after another."""
-    transforms: Any = importlib.import_module("torchvision.transforms")
-    float32 = importlib.import_module("torch").float32
-    antialias = {"antialias": preset.antialias} if hasattr(preset, "antialias") else {}
-    return [transforms.Resize(list(preset.resize_size), interpolation=preset.interpolation, **antialias),
-            transforms.CenterCrop(list(preset.crop_size)), transforms.PILToTensor(), transforms.ConvertImageDtype(float32),
-            transforms.Normalize(mean=preset.mean, std=preset.std)]
-
-
-def _gives_rgb(function: Any) -> bool:
-    """Whether a function's code is that of `return image.convert("RGB")`, as CLIP's _convert_image_to_rgb and many a Lambda is."""
-    code = getattr(function, "__code__", None)
-    if code is None or code.co_argcount != 1 or code.co_freevars or code.co_flags & 0x2ac:  # *args, **kwargs, a generator, a coroutine
-        return False
-    plain = (lambda image: image.convert("RGB")).__code__
-    return bool(code.co_code == plain.co_code and code.co_names == plain.co_names and
-                [entry for entry in code.co_consts if entry is not None] == ["RGB"] and not code.co_cellvars and
-                not code.co_kwonlyargcount)
-
-
-_HOOKS = ("_forward_hooks", "_forward_pre_hooks")
-_CODE = ("__call__", "forward", "transform", "_transform", "get_params", "_get_params", "make_params")
-
-
-def _changed(transform: Any) -> Optional[Refused]:
-    """Where a program has put code of its own into an object or its class, its attributes do not tell what it does."""
-    own = getattr(transform, "__dict__", {})
-    if any(own.get(hooks) for hooks in _HOOKS) or any(name in own for name in _CODE):
-        return Refused("was given code of yours, and the daemon runs none")
-    for name in _CODE:
-        code = next((vars(kind)[name] for kind in type(transform).__mro__ if name in vars(kind)), None)
-        code = getattr(code, "__func__", code)
-        if code is not None and (getattr(code, "__module__", None) or "").partition(".")[0] not in ("torch", "torchvision"):
-            return Refused(f"has a method {name} that is not torchvision's, and the daemon runs no code of yours")
-    return None
-
-
-def _attribute(transform: Any, name: str, attribute: str) -> Any:
-    """An argument that this version of torchvision does not have is at its default."""
-    _refuse_newer(transform, name)
-    if name == "RandomIoUCrop" and attribute == "sampler_options":
-        return transform.options
-    if attribute == "labels_getter":
-        getter = getattr(transform, "_labels_getter", None)
-        return DEFAULT if getattr(getter, "__name__", "") in _LABEL_GETTERS else getter
-    if hasattr(transform, attribute):
-        return getattr(transform, attribute)
-    if attribute in _parameters(transform):
-        raise Refused(f"takes an argument {attribute}, and has no attribute of this name: spdld does not know this version")
-    return DEFAULT
-
-
-_LABEL_GETTERS = ("find_labels_default_heuristic", "_find_labels_default_heuristic")
-
-
-def _defaults(name: str) -> List[Tuple[str, Any]]:
-    return [(argument, default) for argument, _, default in ARGUMENTS.get(name, ())]
-
-
-def _parameters(transform: Any) -> Dict[str, Any]:
-    """The arguments that its class takes, with their defaults."""
-    try:
-        found = inspect.signature(type(transform)).parameters
-    except (TypeError, ValueError):
-        return {}
-    kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return {name: entry.default for name, entry in found.items() if entry.kind not in kinds}
-
-
-def _refuse_newer(transform: Any, name: str) -> None:
-    """An argument of a newer torchvision that is not known here may be left at its default alone."""
-    known = dict(_defaults(name))
-    for argument, default in _parameters(transform).items():
-        if name in ARGUMENTS and argument not in known and getattr(transform, argument, DEFAULT) != default:
-            raise Refused(f"has an argument {argument}, which is not known")
-
-
-LIST = "list"  # of transforms, which only spdld takes in place of a Compose
-
-
 class Chain:
     """The operations for the transforms so far, and what the picture has become.
 
@@ -164,6 +58,7 @@ class Chain:
         self._normalize: Optional[Operation] = None
         self._dtype = "float32"
         self._in_pieces = False
+        self._is_scaled = False
 
     def add(self, member: Any, place: str) -> None:
         """Adds one transform. A transform without an equal is kept for the error, so that the error tells all of them."""
@@ -176,8 +71,10 @@ class Chain:
                 self.add_all(step.read("transforms"), place)
             else:
                 self._add(step, place)
+            if step.note:
+                self._notes.append(f"{place}, {step.called or step.name}: {step.note}")
         except Refused as refused:
-            self._faults.append(Problem(place, step.name, str(refused), step.line))
+            self._faults.append(Problem(place, step.called or step.name, str(refused), step.line))
 
     def add_all(self, members: Iterable[Any], place: str) -> None:
         for number, entry in enumerate(members):
@@ -197,8 +94,10 @@ class Chain:
         return [*self.operations, *end, *self._erased()]
 
     def _add(self, step: Transform, place: str) -> None:
-        if step.name in PICTURES:
-            self._add_to_picture(step.name, lambda: PICTURES[step.name].convert(step, self.picture))
+        entry = step.own or PICTURES.get(step.name)
+        convert = None if entry is None else entry.convert
+        if convert is not None:
+            self._add_to_picture(step.name, partial(convert, step, self.picture))
             if step.name == "Grayscale":
                 self._to_channels(step.read("num_output_channels"))
             if step.name == "RandomIoUCrop":
@@ -208,8 +107,11 @@ class Chain:
         elif step.name == "Identity":
             return
         elif step.name == "RGB":
-            if self.picture.channels != 3:
-                raise Refused("makes three channels of one: write grayscale with channels = 3 in place of both")
+            self._to_three_channels()
+        elif step.name == "*pieces":
+            if not self._in_pieces:
+                raise Refused("stacks pieces, which FiveCrop or TenCrop before it would make")
+            self.add(step.read("member"), place)
         elif step.name == "ToPureTensor":
             self.picture = self.picture._replace(type="Tensor" if self.picture.type == "Image" else self.picture.type)
         elif step.name in ("SanitizeBoundingBoxes", "ClampBoundingBoxes", "ConvertBoundingBoxFormat"):
@@ -230,8 +132,9 @@ class Chain:
             raise Refused("stands behind FiveCrop or TenCrop, where only conversions and Normalize have an equal")
         if self._erasing:
             raise Refused("stands behind RandomErasing: put it before")
-        if self._normalize is not None and name not in FLIPS:  # a flip moves the values alone, so its place does not matter
-            raise Refused("stands behind Normalize: put it before")
+        if (self._normalize is not None or self._is_scaled) and name not in FLIPS:  # a flip moves the values alone
+            what = "Normalize" if self._normalize is not None else "a Lambda that multiplies"
+            raise Refused(f"stands behind {what}: put it before")
         self.operations += convert()
         self._in_pieces = name in PIECES
 
@@ -239,6 +142,38 @@ class Chain:
         if self._held and count != self.picture.channels:
             raise Refused("changes the number of channels, which an operation that is held by another one cannot do")
         self.picture = self.picture._replace(channels=count)
+
+    def _to_three_channels(self) -> None:
+        """Of one channel, that a grayscale right before has made, three equal ones are made there."""
+        if self.picture.channels == 3:
+            return
+        last = self.operations[-1] if self.operations else {}
+        if self._held or self._normalize is not None or self._erasing or last != {"op": "grayscale", "channels": 1}:
+            raise Refused("makes three channels of one: write grayscale with channels = 3 in place of both")
+        self.operations[-1] = {"op": "grayscale", "channels": 3}
+        self.picture = self.picture._replace(channels=3)
+
+    def _to_repeated(self, step: Transform) -> None:
+        if self.picture.kind == "pil" or self.picture.channels != 1:
+            raise Refused("repeats the channels of a tensor, which has one channel behind Grayscale and ToTensor alone")
+        self._to_three_channels()
+
+    def _to_linear(self, step: Transform) -> None:
+        """A Lambda that multiplies and adds: another value of white, or a Normalize."""
+        scale, shift = step.read("scale"), step.read("shift")
+        if self.picture.kind != "float" or self._erasing:
+            raise Refused("computes with the picture's values: put it right behind ToTensor or Normalize")
+        if scale <= 0:
+            raise Refused("multiplies with a number that is not above 0")
+        if self._normalize is not None:
+            scales = [scale / entry for entry in self._normalize["std"]]
+            self._set_normal([mean - shift / factor for mean, factor in zip(self._normalize["mean"], scales)],
+                             [1 / factor for factor in scales])
+        elif shift != 0:
+            self._set_normal([-shift / scale] * self.picture.channels, [1 / scale] * self.picture.channels)
+        else:
+            self.picture = self.picture._replace(white=self.picture.white * scale)
+            self._is_scaled = True
 
     def _holder(self, step: Transform, place: str) -> Operation:
         members = list(step.read("transforms"))
@@ -306,11 +241,17 @@ class Chain:
             raise Refused("stands before the conversion to floating-point numbers (ToTensor, or ToDtype with scale=True)")
         if any("noise" in erasing for erasing, _ in self._erasing):
             raise Refused("stands behind a RandomErasing with noise, which it would change: put RandomErasing behind")
-        mean, std = self._each_channel(step, "mean"), self._each_channel(step, "std")
-        if max(mean) > self.picture.white:
-            raise Refused(f"has a mean above {self.picture.white:g}, which is white here")
-        self._normalize = {"op": "normalize", "mean": mean, "std": std,
-                           **({} if self.picture.white == 1 else {"scale": int(self.picture.white)}),
+        self._set_normal(self._each_channel(step, "mean"), self._each_channel(step, "std"))
+
+    def _set_normal(self, mean: List[Any], std: List[Any]) -> None:
+        white = self.picture.white
+        if white not in (1, 255):
+            raise Refused(f"is given values whose white is {white:g}, where `normalize` knows 1 and 255")
+        if max(mean) > white:
+            raise Refused(f"has a mean above {white:g}, which is white here")
+        if min(mean) < -1000 or max(std) > 65535:
+            raise Refused("has a mean below -1000 or a deviation above 65535")
+        self._normalize = {"op": "normalize", "mean": mean, "std": std, **({} if white == 1 else {"scale": int(white)}),
                            **({} if self._dtype == "float32" else {"dtype": self._dtype})}
 
     def _each_channel(self, step: Transform, argument: str) -> List[Any]:
@@ -331,8 +272,8 @@ class Chain:
         if isinstance(value, list) and len(value) not in (1, self.picture.channels):
             raise Refused(f"has a value of {len(value)} numbers for a picture of {self.picture.channels} channels")
         erasing: Operation = {"op": "random-erasing", **{name: step.read(name) for name in ("scale", "ratio", "p")}}
-        if value is None or value == "random":
-            erasing["noise"] = "pixel"
+        if value is None or value in ("random", "channel"):
+            erasing["noise"] = "channel" if value == "channel" else "pixel"
         else:
             erasing["value"] = value if isinstance(value, list) else [value]
         self._erasing.append((erasing, 0.0 if self._normalize is not None else self.picture.white))
@@ -371,7 +312,7 @@ class Chain:
 _ENDS: Dict[str, Callable[[Chain, Transform], None]] = {
     "ToTensor": Chain._to_float_tensor, "ToImage": Chain._to_tensor, "PILToTensor": Chain._to_tensor,
     "ToPILImage": Chain._to_pil, "ToDtype": Chain._to_dtype, "ConvertImageDtype": Chain._to_dtype,
-    "Normalize": Chain._to_normal, "RandomErasing": Chain._to_erased,
+    "Normalize": Chain._to_normal, "RandomErasing": Chain._to_erased, "*linear": Chain._to_linear, "*repeat": Chain._to_repeated,
 }
 
 

@@ -1,7 +1,9 @@
 """A script's tree: its names, what may change them, and looks at its nodes."""
 import ast
-from typing import Any, Dict, Iterable, List, Optional, Tuple
+from pathlib import Path
+from typing import Any, Dict, Iterable, List, Optional, Set, Tuple
 
+from spdld._beside import Beside
 from spdld._changes import Changes
 from spdld._inlining import UNKNOWN
 from spdld._names import FUNCTIONS, Binding, Names, Scope
@@ -16,21 +18,24 @@ ENUMS = ("InterpolationMode", "AutoAugmentPolicy")
 _STARS = {
     "torchvision.transforms": {**{name: f"torchvision.transforms.{name}" for name in (*ARGUMENTS, *NONE, *ENUMS)
                                   if name not in (*ONLY_V2, "Sequential")},
-                               **{name: f"torchvision.transforms.{name}" for name in ("functional", "transforms", "autoaugment")}},
+                               **{name: f"torchvision.transforms.{name}"
+                                  for name in ("functional", "transforms", "autoaugment")}},
     SECOND: {name: f"{SECOND}.{name}" for name in (*ARGUMENTS, *NONE, *ENUMS, "functional") if name != "Sequential"},
 }
 
 
 class Tree:
-    def __init__(self, tree: ast.Module):
+    def __init__(self, tree: ast.Module, folder: Optional[Path] = None):
+        """folder: in which the script lies; none: modules beside it are unknown."""
         self._tree = tree
+        self._beside = Beside(folder)
         self.look()
 
     def look(self) -> None:
         """Looks at the whole tree anew, after a change of it."""
         self._all: Optional[List[ast.AST]] = None  # the nodes of the tree, where they were asked for
         self._names = Names(self._tree, _STARS)
-        self._changes = Changes(self._tree, self._names, self._dotted)
+        self._changes = Changes(self._tree, self._names, self._dotted, self._beside)
 
     @property
     def names(self) -> Names:
@@ -87,6 +92,10 @@ class Tree:
     def is_unchanged_expression(self, node: ast.expr) -> bool:
         return all(self.is_unchanged(part) for part in ast.walk(node) if isinstance(part, ast.Name) and part.id != UNKNOWN)
 
+    def set_beside(self) -> Set[str]:
+        """The attributes of parsed arguments that functions beside the script may set."""
+        return self._changes.parts()
+
     def set_elsewhere(self, methods: Iterable[ast.FunctionDef]) -> List[Optional[str]]:
         """The attributes that are set outside of these methods; None for one whose name the text does not tell."""
         inside = {part for method in methods for part in ast.walk(method)}
@@ -103,8 +112,10 @@ class Tree:
             if self._dotted(node) == "sys.argv":
                 above: Any = self._names.above.get(node)
                 is_part = isinstance(above, ast.Subscript) and isinstance(above.ctx, ast.Load)
-                is_shown = isinstance(above, ast.Call) and isinstance(above.func, ast.Name) and above.func.id in ("len", "print", "str")
-                if not (is_part or is_shown or isinstance(above, (ast.Compare, ast.FormattedValue))) or not isinstance(node.ctx, ast.Load):
+                is_shown = isinstance(above, ast.Call) and isinstance(above.func, ast.Name) and \
+                    above.func.id in ("len", "print", "str")
+                if not (is_part or is_shown or isinstance(above, (ast.Compare, ast.FormattedValue))) or \
+                        not isinstance(node.ctx, ast.Load):
                     return True
         return False
 
@@ -220,6 +231,7 @@ class Tree:
         """Whether the target is assigned this expression."""
         above = self._names.above.get(target)
         return isinstance(above, (ast.Assign, ast.AnnAssign)) and above.value is node
+
 
 def shown(node: ast.AST) -> str:
     text = plain_name(" ".join(ast.unparse(node).split()))

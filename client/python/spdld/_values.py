@@ -50,7 +50,8 @@ def plain(value: Any) -> Any:
     """The values of tensors and of numpy's arrays and numbers, and lists in place of tuples."""
     if not isinstance(value, type) and callable(getattr(value, "tolist", None)):
         value = value.tolist()
-    return [plain(entry) for entry in value] if isinstance(value, (list, tuple)) and not isinstance(value, Member) else value
+    is_list = isinstance(value, (list, tuple)) and not hasattr(value, "_fields")  # a Member or a Transform is a value
+    return [plain(entry) for entry in value] if is_list else value
 
 
 def number(least: float = -1e9, most: float = 1e9, above: Optional[float] = None) -> Kind:

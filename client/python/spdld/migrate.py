@@ -2,8 +2,8 @@
 
     python -m spdld.migrate train.py -o train.toml
 
-The script's text is read, and nothing of it is run. The file has what the text tells for certain. Each other part is named in `gaps`
-of the file, and spdlctl and the daemon refuse the file until somebody has written this part.
+The script's text is read, and nothing of it is run. The file has what the text tells for certain. Each other part is
+named in `gaps` of the file, and spdlctl and the daemon refuse the file until somebody has written this part.
 """
 import argparse
 import ast
@@ -17,17 +17,18 @@ from typing import Any, Dict, List, NamedTuple, NoReturn, Optional, Sequence
 from spdld._arguments import CommandLineError
 from spdld._hints import hints_in, splits_of
 from spdld._mixing import DEFAULT_COLLATE, mixing_of, parts_of
+from spdld._reading import LIST
 from spdld._renaming import plain_name
 from spdld._script import Script
 from spdld._toml import operations_text, value_text
-from spdld._transforms import LIST, Operations, Problem, converted, on_batches
+from spdld._transforms import Operations, Problem, converted, on_batches
 from spdld._tree import shown
 from spdld._values import Refused
 
 _FOLDERS = ("torchvision.datasets.ImageFolder", "torchvision.datasets.folder.ImageFolder")
 _LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
-_COMPOSITIONS = ("torchvision.transforms.Compose", "torchvision.transforms.transforms.Compose", "torchvision.transforms.v2.Compose",
-                 "torch.nn.Sequential")
+_COMPOSITIONS = ("torchvision.transforms.Compose", "torchvision.transforms.transforms.Compose",
+                 "torchvision.transforms.v2.Compose", "torch.nn.Sequential")
 _SHUFFLING = ("torch.utils.data.RandomSampler", "torch.utils.data.sampler.RandomSampler")
 _IN_ORDER = ("torch.utils.data.SequentialSampler", "torch.utils.data.sampler.SequentialSampler")
 _OF_RANKS = ("torch.utils.data.DistributedSampler", "torch.utils.data.distributed.DistributedSampler")
@@ -37,7 +38,8 @@ _OPTIONS_MAX = 40  # of a command line, that a comment names
 _EXTENSIONS = "jpg,jpeg,png,bmp,tif,tiff,webp"
 _SCRIPT_BYTES_MAX = 16 * 2**20
 _UNLIKE = {
-    "sampler": "the order is the pipeline's; give a sampler to spdld.torch.Loader(sampler=...) where it is not a DistributedSampler",
+    "sampler": "the order is the pipeline's; give a sampler to spdld.torch.Loader(sampler=...) where it is not a "
+               "DistributedSampler",
     "worker_init_fn": "the daemon has no workers that would run it",
     "batch_sampler": "give it to spdld.torch.Loader(batch_sampler=...)",
     "collate_fn": "an output may be padded or ragged, and [batch] has operations on batches",
@@ -151,7 +153,8 @@ class Page:
 
     def _command_line(self) -> str:
         given = self._script.command_line
-        return "without arguments, so with the defaults of its options" if given is None else f"with the arguments {shlex.join(given)!r}"
+        return "without arguments, so with the defaults of its options" if given is None else \
+            f"with the arguments {shlex.join(given)!r}"
 
     def options_text(self) -> str:
         """The options of the script's command line that were read, with their values."""
@@ -170,8 +173,8 @@ class Page:
             return []
         more = len(self.faults) - _GAPS_MAX
         entries = self.faults[:_GAPS_MAX] + ([f"{more} more parts."] if more > 0 else [])
-        return ["", "# These parts of the script are missing below. Write each of them, and take its line out: until then, spdlctl",
-                "# and the daemon refuse this file.", "gaps = [", *(f"  {value_text(entry)}," for entry in entries), "]"]
+        return ["", "# These parts of the script are missing below. Write each of them, and take its line out: until then,",
+                "# spdlctl and the daemon refuse this file.", "gaps = [", *(f"  {value_text(entry)}," for entry in entries), "]"]
 
     def _value(self, name: str, node: Optional[ast.expr], default: Any, fits: Any) -> Any:
         """An argument of the data set or the DataLoader; None, with a gap, where the text does not tell it."""
@@ -183,8 +186,8 @@ class Page:
                 return value
             self._gap(node.lineno, f"{name} = {shown(node)}, which is of another type or too large: write it.")
         except Refused as refused:
-            why = str(refused).replace(f"needs {shown(node)}, ", "", 1) if str(refused).startswith(f"needs {shown(node)}, ") else \
-                f"which {refused}"
+            start = f"needs {shown(node)}, "
+            why = str(refused).removeprefix(start) if str(refused).startswith(start) else f"which {refused}"
             self._gap(node.lineno, f"{name} = {shown(node)}, {why}: write it.")
         return None
 
@@ -221,7 +224,8 @@ class Page:
             if node is not None and not self._is_none(node):
                 self._gap(node.lineno, f"{name} = {shown(node)}: {_UNLIKE[name]}.")
         if uri is not None and not os.path.isabs(uri):
-            self._notes.append("A relative uri starts at this file's folder; the script's starts at the folder in which it is run.")
+            self._notes.append("A relative uri starts at this file's folder; the script's starts at the folder in which it is "
+                               "run.")
         self._notes.append("Pictures in .ppm and .pgm, which ImageFolder takes as well, are not read.")
         return [*lines, 'type = "image-folder"', *([] if uri is None else [f"uri = {value_text(uri)}"]),
                 f'extensions = "{_EXTENSIONS}"']
@@ -254,8 +258,8 @@ class Page:
         for each in self._script.alternatives(sampler):
             if not self._is_none(each):
                 found.add(self._shuffles(each))
-            elif isinstance(shuffle, ast.Compare) and isinstance(shuffle.ops[0], ast.Is) and self._is_none(shuffle.comparators[0]) and \
-                    len(shuffle.ops) == 1 and shown(shuffle.left) == shown(sampler):
+            elif isinstance(shuffle, ast.Compare) and isinstance(shuffle.ops[0], ast.Is) and \
+                    self._is_none(shuffle.comparators[0]) and len(shuffle.ops) == 1 and shown(shuffle.left) == shown(sampler):
                 found.add(True)  # shuffle=(sampler is None)
             else:
                 try:
@@ -361,8 +365,8 @@ class Page:
 
 def _is_folder(value: Any) -> bool:
     """A path of this machine, which torchvision and the daemon take alike."""
-    return isinstance(value, str) and value != "" and value.isprintable() and len(value) < 4096 and not value.startswith("~") and \
-        ":" not in value
+    return isinstance(value, str) and value != "" and value.isprintable() and len(value) < 4096 and \
+        not value.startswith("~") and ":" not in value
 
 
 def _printable(text: str) -> str:
@@ -396,14 +400,15 @@ def _refuse_local_modules(path: str) -> None:
     for name in ("torchvision", "torch"):
         for file in (Path(path).parent / f"{name}.py", Path(path).parent / name / "__init__.py"):
             if file.exists():
-                _fail(f"{file} lies beside the script, and Python takes it for {name}: there is nothing of torchvision to translate")
+                _fail(f"{file} lies beside the script, and Python takes it for {name}: there is nothing of torchvision to "
+                      "translate")
 
 
 def _chosen(script: Script, found: List[Found], name: Optional[str], path: str) -> Found:
     if not found:
         hints = "".join(f"; line {line}: {sentence}" for line, sentence in hints_in(script, "data", "loader", "transform"))
-        _fail(f"{path} has no torchvision.datasets.ImageFolder and no Compose of transforms, by names that stand for these alone: "
-              f"there is nothing to translate{hints}")
+        _fail(f"{path} has no torchvision.datasets.ImageFolder and no Compose of transforms, by names that stand for these "
+              f"alone: there is nothing to translate{hints}")
     fitting = [entry for entry in found if name is None or entry.name == name]
     if len(fitting) == 1:
         return fitting[0]
@@ -443,9 +448,10 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("script", help="the training script")
     parser.add_argument("-o", "--output", metavar="FILE", help="the pipeline file to write; by default standard output")
-    parser.add_argument("--dataset", metavar="NAME", help="the data set, where the script has several: the name that it is bound to")
-    parser.add_argument("--args", metavar="TEXT", help="the arguments with which the script is run, in one text; by default it is run "
-                        "without any, so that its options have their defaults")
+    parser.add_argument("--dataset", metavar="NAME", help="the data set, where the script has several: the name that it is "
+                        "bound to")
+    parser.add_argument("--args", metavar="TEXT", help="the arguments with which the script is run, in one text; by default it "
+                        "is run without any, so that its options have their defaults")
     given = parser.parse_args(arguments)
     _refuse_local_modules(given.script)
     try:

@@ -48,7 +48,6 @@ the Trainer holds n batches at once: write batch.held_max = n + 1.
 import contextlib
 import importlib
 import os
-import warnings
 from types import TracebackType
 from typing import (TYPE_CHECKING, Any, Callable, ContextManager, Dict, Iterator, Mapping, NoReturn, Optional, Sequence, Type,
                     Union)
@@ -58,7 +57,7 @@ from spdld._accumulation import Accumulation
 from spdld._errors import InvalidError, UnsupportedError
 from spdld._moving import no_attribute, refuse
 from spdld._pushing import Pusher, driven
-from spdld._spec import leaves_epochs_open
+from spdld._spec import leaves_epochs_open, warn_of_repeating
 from spdld._transforms import from_transforms
 
 try:
@@ -282,9 +281,7 @@ class Loader(_data.IterableDataset):  # type: ignore[misc]
     def _warn_of_repeating(self, level: int) -> None:
         if self._warns_of_repeating:
             self._warns_of_repeating = False
-            warnings.warn(f"pipeline {self.info.pipeline} has a single epoch, because it does not set order.epochs: each "
-                          "`for` loop gives the same order and the same random crops again. Write epochs = 0 under [order] "
-                          "for training, and epochs = 1 if a single epoch is meant", UserWarning, stacklevel=level)
+            warn_of_repeating(self.info.pipeline, level)
 
     def _go(self, epoch: int, step: int) -> None:
         if self._pusher is None:
