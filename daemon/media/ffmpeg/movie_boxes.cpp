@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kBoxesMax = 64;                       // at the top; files have about five
 constexpr uint64_t kToldBytesMax = uint64_t{1} << 28;  // of one box; 4 GB of video have some 10 MB
-constexpr uint64_t kHeadBytes = 16, kShortHeadBytes = 8;
+constexpr uint64_t kBoxHeadBytes = 16, kShortBoxHeadBytes = 8;
 constexpr uint64_t kAskedBytes = 64 << 10;  // where a head has not been read: its box mostly is as short
 
 // Boxes without anything that tells of frames.
@@ -35,10 +35,10 @@ struct Box {
 // None: no box can stand there.
 std::optional<Box> read_box(std::span<const uint8_t> head, uint64_t left) {
   const std::string_view type(reinterpret_cast<const char*>(head.data()) + 4, 4);
-  uint64_t bytes = big_endian(head.first(4)), head_bytes = kShortHeadBytes;
+  uint64_t bytes = big_endian(head.first(4)), head_bytes = kShortBoxHeadBytes;
   if (bytes == 1) {
-    if (head.size() < kHeadBytes) return std::nullopt;
-    bytes = big_endian(head.subspan(8, 8)), head_bytes = kHeadBytes;
+    if (head.size() < kBoxHeadBytes) return std::nullopt;
+    bytes = big_endian(head.subspan(8, 8)), head_bytes = kBoxHeadBytes;
   } else if (bytes == 0) {
     bytes = left;  // to the file's end
   }
@@ -55,8 +55,8 @@ MovieBoxes find_movie_boxes(const ByteParts& file) {
   uint64_t at = 0;
   for (size_t count = 0; at < file.size(); ++count) {
     const uint64_t left = file.size() - at;
-    if (count == kBoxesMax || left < kShortHeadBytes) return whole;
-    const ByteRange head{at, std::min(left, kHeadBytes)};
+    if (count == kBoxesMax || left < kShortBoxHeadBytes) return whole;
+    const ByteRange head{at, std::min(left, kBoxHeadBytes)};
     if (!file.has(head)) {
       boxes.unread.push_back({at, std::min(left, kAskedBytes)});
       return boxes;  // the boxes behind it are not known yet
