@@ -143,6 +143,42 @@ TEST_CASE("each description of an MP4 file counts for its own frames, in any cli
   }
 }
 
+// The tags of FLV files behind one another, each file's as many milliseconds later. A file begins with the header of
+// its codec, as a tag.
+Bytes joined_tags(const std::vector<Bytes>& files, uint32_t step_ms) {
+  constexpr size_t kFileHead = 13, kTagHead = 11;
+  Bytes all(files.front().begin(), files.front().begin() + kFileHead);
+  uint32_t from_ms = 0;
+  for (const Bytes& file : files) {
+    for (size_t at = kFileHead; at + kTagHead < file.size();) {
+      const size_t bytes = kTagHead + (size_t{file[at + 1]} << 16 | size_t{file[at + 2]} << 8 | file[at + 3]) + 4;
+      Bytes tag(file.begin() + static_cast<ptrdiff_t>(at), file.begin() + static_cast<ptrdiff_t>(at + bytes));
+      const uint32_t time_ms = from_ms + (uint32_t{tag[4]} << 16 | uint32_t{tag[5]} << 8 | tag[6]);
+      tag[4] = static_cast<uint8_t>(time_ms >> 16), tag[5] = static_cast<uint8_t>(time_ms >> 8);
+      tag[6] = static_cast<uint8_t>(time_ms);
+      const bool is_video = tag[0] == 9;
+      if (is_video) all.insert(all.end(), tag.begin(), tag.end());
+      at += bytes;
+    }
+    from_ms += step_ms;
+  }
+  return all;
+}
+
+TEST_CASE("a further header in a stream of FLV counts from there on, in any clip", "[changes]") {
+  const TempDir folder;
+  const Change change = {"h264.flv", "-c:v libx264 -g 6 -bf 0 -pix_fmt yuv420p",
+                         "-c:v libx264 -g 4 -bf 0 -coder vlc -pix_fmt yuv420p", kPlain};
+  const auto first = folder.path() / "a.flv", second = folder.path() / "b.flv";
+  const std::vector<Bytes> whole = make_parts(change, first, second);
+  const Bytes file = joined_tags({bytes_of(first), bytes_of(second), bytes_of(first)}, 600);
+  const auto index = ffmpeg::index_video(file);
+  REQUIRE(index);
+  CHECK_FALSE(index->changes.of(ffmpeg::StreamChanges::Kind::kHeader, 15).empty());
+  check_video(file, whole, kPlain, rounds(60));
+  CHECK(check_kept_frames(*index, file, whole));
+}
+
 // The packet without its parameter sets, whose units have lengths of 4 bytes.
 Bytes without_sets(std::span<const uint8_t> packet, bool is_hevc) {
   Bytes kept;
