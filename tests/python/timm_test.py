@@ -123,8 +123,14 @@ print(json.dumps([count, apart]))
 
 @unittest.skipUnless((ROOT / "build" / "timm" / "timm").is_dir(), "tests/run installs timm")
 class Timm(FixedPixels, DaemonCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        given = answers("timm", [expression for expression, _ in EQUAL + REFUSED])
+        cls.equal, cls.refused = given[:len(EQUAL)], given[len(EQUAL):]
+
     def test_equal_operations(self):
-        for (expression, expected), answer in zip(EQUAL, answers("timm", [case[0] for case in EQUAL]), strict=True):
+        for (expression, expected), answer in zip(EQUAL, self.equal, strict=True):
             with self.subTest(expression):
                 self.assertNotIn("error", answer)
                 ops = [canonical(entry) for entry in answer["ops"][1:]]
@@ -140,7 +146,7 @@ class Timm(FixedPixels, DaemonCase):
             self.assertEqual({entry["name"] for entry in outputs} - set(next(iter(loader))), set())
 
     def test_what_has_no_equal_is_named(self):
-        for (expression, parts), answer in zip(REFUSED, answers("timm", [case[0] for case in REFUSED]), strict=True):
+        for (expression, parts), answer in zip(REFUSED, self.refused, strict=True):
             with self.subTest(expression):
                 lines = answer.get("error", "").splitlines()
                 self.assertEqual(len(lines), len(parts), answer)
