@@ -1,5 +1,7 @@
 """The result of timm.data.create_transform as operations, with the real timm; and what timm's changes make of pictures."""
 import json
+import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -152,6 +154,17 @@ class Timm(FixedPixels, DaemonCase):
                 self.assertEqual(len(lines), len(parts), answer)
                 for line, part in zip(lines, parts):
                     self.assertIn(part, line)
+
+    def test_the_block_of_the_page(self):
+        section = (ROOT / "docs/torchvision.md").read_text().split("\n## timm\n")[1].split("\n## ")[0]
+        block, = re.findall(r"```python gpu\n(.*?)```", section, re.DOTALL)
+        path = os.pathsep.join([os.environ["PYTHONPATH"], str(ROOT / "build/timm")])
+        done = subprocess.run([sys.executable, "-W", "ignore", "-c", block], capture_output=True, text=True, timeout=120,
+                              env={**os.environ, "PYTHONPATH": path})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        ops = tomllib.loads("ops = " + done.stdout)["ops"]
+        self.assertEqual([entry["op"] for entry in ops], ["decode-image", "random-resized-crop", "horizontal-flip",
+                                                          "timm-rand-augment", "normalize", "random-erasing"])
 
     def test_pixels(self):
         self.compare_pixels("timm", FIXED)
