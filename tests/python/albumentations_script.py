@@ -2,7 +2,8 @@
 
     albumentations_script.py RESULT.npz < cases.json
 
-cases.json: a list of [picture's file, expressions of transforms, one after the other]. RESULT: an array for each case, in order.
+cases.json: a list of [picture's file, expressions of transforms, one after the other, or a program that makes `chain`].
+RESULT: an array for each case, in order.
 """
 import json
 import os
@@ -28,5 +29,10 @@ made = []
 for file, expressions in json.load(sys.stdin):
     with Image.open(file) as picture:
         values = np.asarray(picture.convert("RGB"))
-    made.append(np.asarray(albumentations.Compose([eval(one, names) for one in expressions])(image=values)["image"]))
+    if isinstance(expressions, str):
+        exec(expressions, program := {})
+        chain = program["chain"]
+    else:
+        chain = albumentations.Compose([eval(one, names) for one in expressions])
+    made.append(np.asarray(chain(image=values)["image"]))
 np.savez(sys.argv[1], *made)

@@ -80,6 +80,9 @@ class Albumentations(RecipeCase):
         found = self.samples(self.spec_of("whole", recipe()), COUNT)
         self.assertEqual({(sample["o0"].shape, str(sample["o0"].dtype)) for sample in found.values()},
                          {((3, SIDE, SIDE), "float32")})
+        block, = re.findall(r"```python gpu\n(.*?)```", section("albumentations"), re.DOTALL)
+        theirs, = self.theirs([(0, block)])
+        self.assertEqual((theirs.shape, str(theirs.dtype)), ((3, SIDE, SIDE), "float32"))
 
     def test_crops_flips_and_normalize(self):
         ops = [dict(entry) for entry in recipe() if entry["op"] != "color-jitter"]

@@ -1,5 +1,7 @@
 """The result of timm.data.create_transform as operations, with the real timm; and what timm's changes make of pictures."""
 import json
+import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -123,8 +125,14 @@ print(json.dumps([count, apart]))
 
 @unittest.skipUnless((ROOT / "build" / "timm" / "timm").is_dir(), "tests/run installs timm")
 class Timm(FixedPixels, DaemonCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        given = answers("timm", [expression for expression, _ in EQUAL + REFUSED])
+        cls.equal, cls.refused = given[:len(EQUAL)], given[len(EQUAL):]
+
     def test_equal_operations(self):
-        for (expression, expected), answer in zip(EQUAL, answers("timm", [case[0] for case in EQUAL]), strict=True):
+        for (expression, expected), answer in zip(EQUAL, self.equal, strict=True):
             with self.subTest(expression):
                 self.assertNotIn("error", answer)
                 ops = [canonical(entry) for entry in answer["ops"][1:]]
@@ -140,12 +148,23 @@ class Timm(FixedPixels, DaemonCase):
             self.assertEqual({entry["name"] for entry in outputs} - set(next(iter(loader))), set())
 
     def test_what_has_no_equal_is_named(self):
-        for (expression, parts), answer in zip(REFUSED, answers("timm", [case[0] for case in REFUSED]), strict=True):
+        for (expression, parts), answer in zip(REFUSED, self.refused, strict=True):
             with self.subTest(expression):
                 lines = answer.get("error", "").splitlines()
                 self.assertEqual(len(lines), len(parts), answer)
                 for line, part in zip(lines, parts):
                     self.assertIn(part, line)
+
+    def test_the_block_of_the_page(self):
+        section = (ROOT / "docs/torchvision.md").read_text().split("\n## timm\n")[1].split("\n## ")[0]
+        block, = re.findall(r"```python gpu\n(.*?)```", section, re.DOTALL)
+        path = os.pathsep.join([os.environ["PYTHONPATH"], str(ROOT / "build/timm")])
+        done = subprocess.run([sys.executable, "-W", "ignore", "-c", block], capture_output=True, text=True, timeout=120,
+                              env={**os.environ, "PYTHONPATH": path})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        ops = tomllib.loads("ops = " + done.stdout)["ops"]
+        self.assertEqual([entry["op"] for entry in ops], ["decode-image", "random-resized-crop", "horizontal-flip",
+                                                          "timm-rand-augment", "normalize", "random-erasing"])
 
     def test_pixels(self):
         self.compare_pixels("timm", FIXED)

@@ -106,7 +106,8 @@ class Disguised:
     def __call__(self, image):
         return image
 
-unknown = [Disguised(), T.Lambda(Disguised()), grey, two, captured(), own, T.Lambda(grey), lambda x: x.convert("RGBA"), lambda x: x.resize("RGB"),
+unknown = [Disguised(), T.Lambda(Disguised()), grey, two, captured(), own, T.Lambda(grey), lambda x: x.convert("RGBA"),
+           lambda x: x.resize("RGB"),
            lambda *x: x.convert("RGB"), lambda x: x.convert("RGB").copy(), hooked(), Mine(crop_size=224)]
 presets = [ImageClassification(crop_size=224),
            ImageClassification(crop_size=384, resize_size=400, interpolation=InterpolationMode.BICUBIC)]

@@ -1,6 +1,7 @@
 """Reads the attributes of a program's transforms: torchvision's and timm's classes, and functions whose code is known."""
 import importlib
 import inspect
+from types import FunctionType, MethodType
 from typing import Any, Dict, List, Optional, Tuple
 
 from spdld._hints import hint_of
@@ -17,7 +18,7 @@ def of_object(transform: Any) -> Transform:
     """Reads the attributes of an object; its class must be one of torchvision's or timm's."""
     if isinstance(transform, Transform):  # a part that one of timm's transforms was taken apart into
         return transform
-    kind = transform if callable(transform) and hasattr(transform, "__code__") else type(transform)
+    kind = transform if isinstance(transform, (FunctionType, MethodType)) else type(transform)
     name, module = kind.__name__, getattr(kind, "__module__", None) or ""
     if isinstance(transform, (list, tuple)):
         return Transform(LIST, lambda attribute: list(transform))
