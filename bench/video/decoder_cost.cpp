@@ -68,7 +68,8 @@ class Decoding {
     AVCodecContext& context = *opened->context;
     if (ffmpeg::lib::avcodec_parameters_to_context(&context, parameters_.codec.get()) < 0) throw std::bad_alloc();
     context.thread_count = 1;
-    if (has_kept_memory && context.codec_type == AVMEDIA_TYPE_VIDEO) frames_.serve(context, {context.width, context.height});
+    if (has_kept_memory && context.codec_type == AVMEDIA_TYPE_VIDEO)
+      frames_.serve(context, {context.width, context.height});
     if (ffmpeg::lib::avcodec_open2(&context, parameters_.decoder, nullptr) < 0)
       throw std::runtime_error("the decoder does not open");
     return opened;

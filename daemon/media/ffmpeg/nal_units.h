@@ -1,4 +1,5 @@
-// The NAL units of a packet of H.264 or HEVC, and what stands behind the start codes of MPEG-1 and MPEG-2. Any thread, objects by one at a time.
+// The NAL units of a packet of H.264 or HEVC, and what stands behind the start codes of MPEG-1 and MPEG-2. Any thread,
+// objects by one at a time.
 #pragma once
 
 #include <algorithm>

@@ -68,7 +68,8 @@ bool StreamChanges::add(Kind kind, uint32_t packet, std::span<const uint8_t> con
 
 void StreamChanges::pack(KeptWriter& to) const {
   to.number(contents_.size());
-  for (const Content& content : contents_) to.text(content_chars(std::span(bytes_).subspan(content.offset, content.bytes)));
+  for (const Content& content : contents_)
+    to.text(content_chars(std::span(bytes_).subspan(content.offset, content.bytes)));
   for (const auto& changes : changes_) {
     to.number(changes.size());
     uint32_t packet = 0;

@@ -165,6 +165,51 @@ Bytes joined_tags(const std::vector<Bytes>& files, uint32_t step_ms) {
   return all;
 }
 
+// Streams without a container, the first part, the second and the first again.
+Bytes raw_stream(const std::filesystem::path& first, const std::filesystem::path& second) {
+  Bytes stream;
+  for (const auto& part : {first, second, first}) {
+    const Bytes bytes = bytes_of(part);
+    stream.insert(stream.end(), bytes.begin(), bytes.end());
+  }
+  return stream;
+}
+
+TEST_CASE("streams without a container that change on the way have the frames of their parts", "[changes]") {
+  const TempDir folder;
+  for (const Change& change : std::vector<Change>{{"v.h264", kX264, kX264, kPlain},
+                                                  {"v.hevc", kX265 + "yuv420p", kX265 + "yuv420p", kPlain}}) {
+    DYNAMIC_SECTION(change.name) {
+      const std::string ending = change.name.substr(1);
+      const auto first = folder.path() / ("a" + ending), second = folder.path() / ("b" + ending);
+      const std::vector<Bytes> whole = make_parts(change, first, second);
+      check_video(raw_stream(first, second), whole, change.raw, rounds(20));
+    }
+  }
+}
+
+// Its frames have no times, so that nobody knows which of them the decoder lost at the change.
+TEST_CASE("frames that a decoder lost are not called damaged", "[changes]") {
+  const TempDir folder;
+  const Change change = {"v.m2v", kMpeg2, kMpeg2, kPlain};
+  const auto first = folder.path() / "a.m2v", second = folder.path() / "b.m2v", path = folder.path() / "joined.m2v";
+  make_parts(change, first, second);
+  const Bytes file = raw_stream(first, second);
+  folder.write("joined.m2v", std::string_view(reinterpret_cast<const char*>(file.data()), file.size()));
+  const std::vector<Bytes> whole = frames_by_ffmpeg(path, kPlain);
+  REQUIRE(whole.size() == 43);
+  const auto index = ffmpeg::index_video(file);
+  REQUIRE(index);
+  ffmpeg::VideoDecoder decoder({});
+  std::vector<uint32_t> wanted(whole.size());
+  std::iota(wanted.begin(), wanted.end(), 0U);
+  check_frames(decoded(decoder, *index, file, file, wanted), wanted, whole, "whole");
+  const std::vector<uint32_t> last = {44};
+  const Status done = decoder.decode(*index, file, last, [](uint32_t, ffmpeg::VideoFrame&) { return Status(Done{}); });
+  REQUIRE_FALSE(done);
+  CHECK_THAT(done.error().message, Catch::Contains("FFmpeg gives 43 frames for the 45 of its container"));
+}
+
 TEST_CASE("a further header in a stream of FLV counts from there on, in any clip", "[changes]") {
   const TempDir folder;
   const Change change = {"h264.flv", "-c:v libx264 -g 6 -bf 0 -pix_fmt yuv420p",
