@@ -25,23 +25,18 @@ void add_lists(const Selection& selection, const std::string& table, std::vector
   if (selection.part.has_groups_file()) lists.push_back({table + ": part.groups", selection.part.groups});
 }
 
-std::string table_of(const SourceSpec& source) { return source.name.empty() ? "source" : "source " + source.name; }
-
 }  // namespace
 
 std::vector<ListPath> list_paths_of(const PipelineSpec& spec) {
   std::vector<ListPath> lists;
   add_lists(spec.order, "order", lists);
   if (spec.order.has_weights_file()) lists.push_back({"order: weights", spec.order.weights});
-  for (const SourceSpec& source : spec.sources) add_lists(source, table_of(source), lists);
+  for (const SourceSpec& source : spec.sources) {
+    const std::string table = source.name.empty() ? "source" : "source " + source.name;
+    add_lists(source, table, lists);
+    if (is_list_path(source.classes)) lists.push_back({table + ": classes", source.classes});
+  }
   return lists;
-}
-
-std::vector<ListPath> class_paths_of(const PipelineSpec& spec) {
-  std::vector<ListPath> paths;
-  for (const SourceSpec& source : spec.sources)
-    if (is_list_path(source.classes)) paths.push_back({table_of(source) + ": classes", source.classes});
-  return paths;
 }
 
 void for_each_side_path(std::span<OutputSpec> outputs, const std::function<void(std::string&)>& see) {

@@ -1,5 +1,5 @@
 // The files beside the data set that operations read, such as noises that are mixed into sounds, and the memory that
-// they may take; and the lists of samples, weights and groups. Pure functions; any thread.
+// they may take; and the lists of samples, weights, groups and classes. Pure functions; any thread.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,6 @@ struct ListPath {
 };
 // Of [order], then of each source. Lists that stand in the pipeline itself have no path.
 std::vector<ListPath> list_paths_of(const PipelineSpec& spec);
-
-// The files of classes, which everybody may see who may use the data set, so that they lie where data may lie.
-std::vector<ListPath> class_paths_of(const PipelineSpec& spec);
 
 // The most bytes of memory that the operations' files may take together.
 uint64_t side_bytes_max_of(const PipelineSpec& spec);

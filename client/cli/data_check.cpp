@@ -63,7 +63,6 @@ std::vector<std::string> data_remarks(const config::PipelineSpec& spec) {
       if (!is_pattern) looks.look(table + ": uri", place);
     }
   }
-  for (const config::ListPath& list : config::class_paths_of(spec)) looks.look(list.key, list.path);
   for (const config::ListPath& list : config::list_paths_of(spec)) looks.look(list.key, list.path);
   for (const auto& path : config::side_paths_of(spec)) looks.look("output", path);
   return std::move(looks).found();

@@ -71,8 +71,6 @@ std::string path_outside(const config::PipelineSpec& spec, const Folders& folder
       if (!config::is_remote(place) && !lies_in_any(of_data, place)) return place;
   for (const std::string& path : config::side_paths_of(spec))
     if (!lies_in_any(of_data, path)) return path;
-  for (const config::ListPath& list : config::class_paths_of(spec))
-    if (!lies_in_any(of_data, list.path)) return list.path;
   for (const config::ListPath& list : config::list_paths_of(spec))
     if (!lies_in_any(folders, list.path)) return list.path;
   return "";

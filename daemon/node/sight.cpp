@@ -57,7 +57,6 @@ std::string Sight::sentence(const Pipelines::Entry& entry, const std::string& te
 control::HiddenPaths hidden_paths(const config::PipelineSpec& spec) {
   std::vector<std::string> paths;
   for (config::ListPath& list : config::list_paths_of(spec)) paths.push_back(std::move(list.path));
-  for (config::ListPath& list : config::class_paths_of(spec)) paths.push_back(std::move(list.path));
   for (const auto& source : spec.sources) {
     paths.insert(paths.end(), source.uris.begin(), source.uris.end());
     for (std::string place : config::places_of(source)) paths.push_back(std::move(place));

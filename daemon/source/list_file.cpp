@@ -22,7 +22,6 @@ namespace spdld::source {
 namespace {
 
 constexpr size_t kShownBytesMax = 200;  // of a name
-constexpr uint64_t kClassListBytesMax = 64u << 20;
 
 [[noreturn]] void refuse(Trouble trouble, const std::string& message) { throw SetupError(trouble, message); }
 
@@ -51,10 +50,10 @@ struct Chain {
 }  // namespace
 
 std::string read_list_file(const std::string& path, const std::string& what, const Listing& listing, Stamps& stamps) {
-  return read_user_file(path, what, UserFile::kSamples, listing.bounds(), stamps);
+  return read_user_file(path, what, kSampleListBytesMax, listing.bounds(), stamps);
 }
 
-std::string read_user_file(const std::string& path, const std::string& what, UserFile kind, const Bounds* bounds,
+std::string read_user_file(const std::string& path, const std::string& what, uint64_t bytes_max, const Bounds* bounds,
                            Stamps& stamps) {
   const auto refuse_errno = [&] {
     const int error_number = errno;
@@ -62,14 +61,12 @@ std::string read_user_file(const std::string& path, const std::string& what, Use
       refuse(Trouble::kDenied, what + " leads out of the folders that the pipeline may read: name a file in them.");
     refuse(setup_trouble(error_number), what + " can't be read: " + error_words(error_number) + ".");
   };
-  const bool is_list = bounds != nullptr && kind == UserFile::kSamples;
-  const UniqueFd fd(is_list ? bounds->open_list(path.c_str()) : open_file(bounds, path.c_str()));
+  const UniqueFd fd(bounds == nullptr ? open_file(nullptr, path.c_str()) : bounds->open_list(path.c_str()));
   if (!fd) refuse_errno();
   struct stat status;
   if (::fstat(fd.get(), &status) != 0) refuse_errno();
   if (!S_ISREG(status.st_mode)) refuse(Trouble::kUsage, what + " is not a file: it must be one with a name a line.");
   const auto bytes = static_cast<uint64_t>(status.st_size);
-  const uint64_t bytes_max = kind == UserFile::kSamples ? kSampleListBytesMax : kClassListBytesMax;
   if (bytes > bytes_max) {
     refuse(Trouble::kLimit, what + " has " + std::to_string(bytes) + " bytes, more than the limit of " +
                                 std::to_string(bytes_max) + ".");

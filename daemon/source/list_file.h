@@ -17,17 +17,12 @@
 
 namespace spdld::source {
 
-// A user's file beside the data set.
-enum class UserFile : uint8_t {
-  kSamples,  // nothing shows what it says, so that it may lie where the bounds have lists alone
-  kClasses   // everybody who may use the data set sees what it says: it lies where data may lie
-};
-// The file's bytes without a byte order mark; its state is added to `stamps`. `what` ("order.include: /x/list") begins
-// messages. Throws SetupError: it can't be read, is no file, has more bytes than the limit of its kind, or lies outside
-// the bounds (nullptr: none).
-std::string read_user_file(const std::string& path, const std::string& what, UserFile kind, const Bounds* bounds,
+// The bytes of a user's file beside the data set, without a byte order mark; its state is added to `stamps`. `what`
+// ("order.include: /x/list") begins messages. Throws SetupError: it can't be read, is no file, has more than
+// `bytes_max`, or lies outside the bounds of lists (nullptr: none).
+std::string read_user_file(const std::string& path, const std::string& what, uint64_t bytes_max, const Bounds* bounds,
                            Stamps& stamps);
-// The same of samples: at most kSampleListBytesMax, within the listing's bounds.
+// The same of a list of samples: at most kSampleListBytesMax, within the listing's bounds.
 std::string read_list_file(const std::string& path, const std::string& what, const Listing& listing, Stamps& stamps);
 
 // A sample's name, made fit for a message: a long name is cut, and nothing steers a terminal.

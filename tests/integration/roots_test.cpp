@@ -136,7 +136,7 @@ TEST_CASE("every source of a mix, and every list of each, must lie in an open ro
   const std::string closed = folders.path("closed/list"), one = source("a", "open/photos");
   CHECK(sent(one + source("b", "open/photos")) == "");
   CHECK_THAT(sent(one + source("b", "closed/photos")), Contains("SPDLD_DENIED") && Contains("closed/photos"));
-  for (const char* key : {"include", "exclude"})
+  for (const char* key : {"include", "exclude", "classes"})
     CHECK_THAT(sent(one + source("b", "open/photos", key + (" = \"" + closed + "\""))),
                Contains("SPDLD_DENIED") && Contains(closed));
   CHECK_THAT(sent(one + source("b", "open/photos", "part = { fraction = 0.5, groups = \"" + closed + "\" }")),

@@ -134,10 +134,11 @@ TEST_CASE("other weights are refused by name, and the same data, lists and weigh
     for (int i = 0; i < 3; i++) expected.push_back(next_batch(loader));
   }
   write_weights(daemon.dir() / "weights.csv", 4);
-  CHECK_THAT(changed(job(), state), Contains("the weighting of the samples differs; to begin at its position"));
-  write_weights(daemon.dir() / "weights.csv", 0);
   CHECK_THAT(changed(job(), state),
-             Contains("the data set's listing and the weighting of the samples differ; to begin at its position"));
+             Contains("the weighting of the samples differs (and no key of the pipeline); to begin at its position"));
+  write_weights(daemon.dir() / "weights.csv", 0);
+  CHECK_THAT(changed(job(), state), Contains("the data set's listing and the weighting of the samples differ (and no "
+                                             "key of the pipeline); to begin at its position"));
   write_weights(daemon.dir() / "moved.csv", 3);
   fs::copy(daemon.dir() / "photos", daemon.dir() / "copied", fs::copy_options::recursive);
   spec = weighted_spec(daemon.dir() / "moved.csv", "epoch_samples = 60");

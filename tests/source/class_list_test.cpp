@@ -288,20 +288,22 @@ TEST_CASE("a condition counts its own rows, beside rows whose class no list name
   CHECK_THAT(listing->remarks()[1], Contains("the classes of 1 row,") && Contains("it is \"cow\""));
 }
 
-TEST_CASE("a list of classes lies where data may lie, and not where lists alone may") {
+TEST_CASE("a list of classes lies where the operator allows data or lists") {
   const TempFolder temp;
   temp.file("data/ant/1.jpg");
-  temp.file("data/classes.txt", "ant\n");
-  temp.file("lists/classes.txt", "ant\n");
-  temp.link("../lists/classes.txt", "data/link.txt");
+  for (const char* name : {"data/classes.txt", "lists/classes.txt", "elsewhere/classes.txt"}) temp.file(name, "ant\n");
+  temp.link("../elsewhere/classes.txt", "data/link.txt");
   std::vector<Bounds::Folder> folders(2);
   folders[0].path = temp / "data";
   folders[1].path = temp / "lists";
   folders[1].lists_only = true;
-  Wanted wanted{.uri = temp / "data", .classes = temp / "data/classes.txt"};
+  Wanted wanted{.uri = temp / "data"};
   wanted.places.bounds = std::make_shared<const Bounds>(folders);
-  CHECK(list(wanted)->size() == 1);
-  for (const char* name : {"lists/classes.txt", "data/link.txt"}) {
+  for (const char* name : {"data/classes.txt", "lists/classes.txt"}) {
+    wanted.classes = temp / name;
+    CHECK(list(wanted)->size() == 1);
+  }
+  for (const char* name : {"elsewhere/classes.txt", "data/link.txt"}) {
     wanted.classes = temp / name;
     CHECK_THAT(refusal_of(wanted), Contains("leads out of the folders"));
   }

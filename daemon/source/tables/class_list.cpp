@@ -16,6 +16,7 @@ namespace {
 using Kind = JsonValue::Kind;
 
 constexpr size_t kShownTexts = 5;
+constexpr uint64_t kClassListBytesMax = 64u << 20;
 
 [[noreturn]] void refuse(const std::string& message) { throw SetupError(Trouble::kUsage, message); }
 
@@ -129,7 +130,7 @@ std::optional<ClassList> read_class_list(const std::string& classes, const Bound
   if (!config::is_list_path(classes)) return ClassList(key, lines_of(std::string_view(classes).substr(1), key));
   const std::string what = key + ": " + classes;
   Stamps stamps;
-  const std::string text = read_user_file(classes, what, UserFile::kClasses, bounds, stamps);
+  const std::string text = read_user_file(classes, what, kClassListBytesMax, bounds, stamps);
   std::vector<std::string> labels, names;
   if (classes.ends_with(".json")) {
     JsonClasses json(what);
