@@ -1,8 +1,10 @@
 """spdlctl beside pipelines of one name, commands that only look, and what a step has."""
 import contextlib
 import os
+import shutil
 import subprocess
 import time
+import unittest
 
 from ctl_case import FINE, OPTIONS, USAGE, WAIT_S, WRONG, DaemonCase, cases, spdlctl
 from daemon import make_pictures, pipeline_text
@@ -226,6 +228,41 @@ class Data(LookingCase):
         done = self.ctl("check", file)
         self.assert_code(done, WRONG)
         self.assertIn('on_bad = "mask" gives every batch a tensor of this name', done.stdout)
+
+
+SOUNDS = """name = "sounds"
+[source]
+type = "image-folder"
+uri = "{folder}"
+extensions = "mp3"
+[[output]]
+name = "wave"
+from = "image"
+ops = [{{ op = "decode-audio", samples = 100 }}]
+[order]
+epochs = 1
+[batch]
+size = 1
+"""
+
+
+@unittest.skipUnless(shutil.which("ffmpeg"), "the ffmpeg program makes the sounds")
+class Trimmed(LookingCase):
+    def test_describe_counts_sounds_of_which_a_tag_was_left_out(self):
+        sounds = self.folder / "sounds/a"
+        sounds.mkdir(parents=True)
+        for name in ("1.mp3", "2.mp3"):
+            subprocess.run(["ffmpeg", "-v", "error", "-f", "lavfi", "-i", "sine=duration=1", sounds / name], check=True, stdin=subprocess.DEVNULL)
+        with open(sounds / "2.mp3", "ab") as file:
+            file.write(bytes(5000))
+        done = self.ctl("bench", self.file_of("sounds", text=SOUNDS.format(folder=sounds.parent)))
+        if done.returncode != FINE and "FFmpeg" in done.stderr:
+            self.skipTest("the daemon was built without FFmpeg's libraries")
+        self.assert_code(done, FINE)
+        trimmed = self.document("describe", "sounds")["trimmed"]
+        self.assertGreater(trimmed["samples"], 0)
+        self.assertEqual(trimmed["last"], 1)
+        self.assertRegex(self.ctl("describe", "sounds").stdout, r"trimmed .*left out of \d+ sounds?; the last one is of sample 1\n")
 
 
 if __name__ == "__main__":

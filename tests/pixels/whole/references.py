@@ -59,12 +59,14 @@ def of_sound(path, seconds):
     """The first SECONDS_MAX of a sound: {"rate", "channels", "values" [samples, channels]}."""
     stream, container = stream_of(path, "audio", seconds)
     rate, channels = int(stream["sample_rate"]), stream["channels"]
-    done = run("ffmpeg", "-v", "error", "-i", path, "-map", f"0:{stream['index']}", "-vn", "-ac", str(channels), "-ar", str(rate), "-t",
-               str(SECONDS_MAX), "-f", "f32le", "-", seconds=seconds)
+    codec = stream["codec_name"]
+    decoder = ["-c:a", codec + "float"] if codec in ("mp1", "mp2") else []  # as docs/pipelines.md has it
+    done = run("ffmpeg", "-v", "error", *decoder, "-i", path, "-map", f"0:{stream['index']}", "-vn", "-ac", str(channels), "-ar", str(rate),
+               "-t", str(SECONDS_MAX), "-f", "f32le", "-", seconds=seconds)
     values = np.frombuffer(done.stdout[:len(done.stdout) // (4 * channels) * 4 * channels], np.float32).reshape(-1, channels)
     if not len(values):
         raise Refused(done.stderr.decode(errors="replace").strip()[-200:] or "it has no samples")
-    return {"medium": "sound", "rate": rate, "channels": channels, "values": values[:SECONDS_MAX * rate], "format": f"{container}: {stream['codec_name']}",
+    return {"medium": "sound", "rate": rate, "channels": channels, "values": values[:SECONDS_MAX * rate], "format": f"{container}: {codec}",
             "complaint": done.stderr.decode(errors="replace").strip()[-200:]}
 
 
