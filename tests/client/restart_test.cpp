@@ -335,6 +335,22 @@ TEST_CASE("a daemon that comes back with other data is refused") {
   CHECK(std::string(spdld_last_error()).find("another pipeline") != std::string::npos);
 }
 
+TEST_CASE("a daemon that comes back with another pipeline is refused by the keys that differ") {
+  FakeScript script;
+  script.fingerprint = "1-a-b-4", script.key_digests = "order/shuffle=AAAAAAAAAAA seed=AAAAAAAAAAA";
+  Site site(script);
+  site.options.reconnect_ms = 200;
+  const Loader loader = attach(site.options);
+  site.daemon.reset();
+  script.fingerprint = "1-a-c-4", script.key_digests = "order/shuffle=AAAAAAAAAAA seed=AAAAAAAAAAB";
+  const FakeDaemon second(site.socket, script);
+  spdld_result result = SPDLD_OK;
+  for (int i = 0; i < 4 && result == SPDLD_OK; ++i) result = next_result(loader, -1);
+  CHECK(result == SPDLD_CHANGED);
+  CHECK(std::string(spdld_last_error()).find("before 1-a-b-4) (seed has another value): attach anew") !=
+        std::string::npos);
+}
+
 TEST_CASE("short waits make progress over an outage") {
   FakeScript script = ending(FakeScript::End::kClose);
   Attached attached(script);
