@@ -52,6 +52,7 @@ class LinkIndexer {
     else if (const Status read = read_packets(); !read)
       return read.error();
     look_at_end();
+    if (shows_frames(stream_->codecpar->codec_id)) join_damaged_links(found_.links);
     std::erase_if(found_.links, [](const AudioLink& link) { return link.samples == 0; });
     for (const AudioLink& found : found_.links)
       if (found.samples > kAudioSamplesMax)
@@ -139,7 +140,7 @@ class LinkIndexer {
     if (codec.sample_rate == 0 || channels == 0)
       return Error{Trouble::kContent, "nothing tells the rate and the channels of the sound, which is coded as " +
                                           name_of_codec(codec.codec_id) +
-                                          ": it has a feature that FFmpeg's decoder lacks, or is damaged"};
+                                          ": FFmpeg's decoder finds no frame that it can decode"};
     if (channels < 1 || channels > kAudioChannelsMax)
       return Error{Trouble::kContent,
                    "the sound claims " + std::to_string(channels) + " channels: from 1 to 64 are read"};

@@ -109,8 +109,8 @@ std::optional<uint32_t> samples_of_dts(std::span<const uint8_t> packet) {
   return ((head >> 10 & 0x7F) + 1) * 32;
 }
 
-// ETSI TS 102 366, 4.4.1 and 4.4.2, and E.1.2: the rate, and of AC-3 the channels; other streams may add to those of
-// E-AC-3.
+// ETSI TS 102 366, 4.4.1 and 4.4.2, and E.1.2: the rate, and of AC-3 the channels. E-AC-3 may have more channels in
+// frames beside.
 void tell_of_ac3(std::span<const uint8_t> packet, PacketSound& sound) {
   constexpr std::array<int, 3> kRates_hz = {48'000, 44'100, 32'000};
   constexpr std::array<int, 8> kChannels = {2, 1, 2, 3, 3, 4, 4, 5};

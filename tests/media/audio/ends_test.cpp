@@ -165,6 +165,20 @@ TEST_CASE("a sound that changes its rate keeps the rate that it began with", "[a
   }
 }
 
+TEST_CASE("a few frames of another rate are damaged ones", "[audio]") {
+  const std::string a = coded("ac3", ""), b = coded("ac3", "-b:a 192k", 2, 0.04, 32'000);
+  const std::string file = a + b + a;
+  const auto index = ffmpeg::index_audio(bytes_of(file));
+  REQUIRE(index);
+  CHECK(index->links.size() == 1);
+  ffmpeg::AudioDecoder decoder({});
+  Samples samples(index->samples * 2);
+  const Status whole = decoder.decode(*index, bytes_of(file), 0, index->samples, samples.data(), index->samples);
+  REQUIRE(!whole);
+  CHECK_THAT(whole.error().message, Catch::Contains("rate changes from 44100 to 32000 samples a second at 2."));
+  CHECK(decoder.decode(*index, bytes_of(file), 0, 60'000, samples.data(), 60'000));
+}
+
 TEST_CASE("the mean of a sound's channels is that of its links", "[audio]") {
   const std::string a = coded("ogg", "-c:a libvorbis"), b = coded("ogg", "-c:a libvorbis", 1, 1.3, 22'050);
   const Decoded decoded(a + b + a);
