@@ -193,9 +193,10 @@ class AudioDecoder::Run {
   }
 
   Error changed_rate(int rate_hz) const {
-    return {Trouble::kContent, "the sound's rate changes from " + std::to_string(link_.rate_hz) + " to " +
-                                   std::to_string(rate_hz) + " samples a second at " + std::to_string(seconds()) +
-                                   " s, which is read of MP3, Ogg and joined FLAC alone: convert the file to one rate"};
+    return {Trouble::kContent,
+            "the sound's rate changes from " + std::to_string(link_.rate_hz) + " to " + std::to_string(rate_hz) +
+                " samples a second at " + std::to_string(seconds()) +
+                " s, which is read of MP3, AC-3, Ogg and joined FLAC alone: convert the file to one rate"};
   }
 
   Error changed_channels(int channels) const {

@@ -1,6 +1,7 @@
 #include "daemon/media/ffmpeg/audio_link.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "daemon/media/ffmpeg/decoder_pool.h"
 #include "daemon/media/ffmpeg/packet_samples.h"
@@ -38,6 +39,17 @@ AudioLink::AudioLink() = default;
 AudioLink::~AudioLink() = default;
 AudioLink::AudioLink(AudioLink&&) noexcept = default;
 AudioLink& AudioLink::operator=(AudioLink&&) noexcept = default;
+
+void AudioLink::append(const AudioLink& link) {
+  for (AudioPacket packet : link.packets) {
+    if (packet.is_copied) packet.offset += copied.size();
+    packet.first += samples;
+    packets.push_back(packet);
+  }
+  copied.insert(copied.end(), link.copied.begin(), link.copied.end());
+  samples += link.samples, delay += link.delay, padding += link.padding;
+  preroll = std::max(preroll, link.preroll);
+}
 
 size_t AudioLink::packet_of(uint64_t sample) const {
   const auto behind = std::upper_bound(packets.begin(), packets.end(), sample,
@@ -91,6 +103,19 @@ std::vector<ByteRange> AudioLink::ranges_of(uint64_t first, uint64_t count) cons
   for (size_t i = start_of(packet_of(first)); i < packets.size() && i <= last + kBehind; ++i) add(packets[i]);
   join_ranges(ranges, kGapMax);
   return ranges;
+}
+
+void join_damaged_links(std::vector<AudioLink>& links) {
+  constexpr size_t kFramesMin = 4;
+  std::vector<AudioLink> joined;
+  for (AudioLink& link : links) {
+    const bool is_damaged = link.packets.size() < kFramesMin;
+    if (!joined.empty() && (is_damaged || joined.back().rate_hz == link.rate_hz))
+      joined.back().append(link);
+    else
+      joined.push_back(std::move(link));
+  }
+  links = std::move(joined);
 }
 
 std::span<const uint8_t> AudioLink::data_of(const AudioPacket& packet, const ByteParts& file) const {

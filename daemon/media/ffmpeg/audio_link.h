@@ -42,6 +42,8 @@ struct AudioLink {
   uint64_t begin = 0;    // of the sound's samples, the first one that the link gives
   uint64_t given = 0;    // and how many it gives, at the sound's rate
 
+  // The link goes on with the packets of another one.
+  void append(const AudioLink& link);
   // The packet that gives this sample. Precondition: sample < samples.
   size_t packet_of(uint64_t sample) const;
   // Whether samples depend on the packet at which decoding starts, as the noise of AAC does.
@@ -56,5 +58,9 @@ struct AudioLink {
   // Empty: the file's parts lack it.
   std::span<const uint8_t> data_of(const AudioPacket& packet, const ByteParts& file) const;
 };
+
+// Of a stream whose frames tell its rate: where a few frames alone have another one, their headers are damaged. They
+// become frames of the link before them.
+void join_damaged_links(std::vector<AudioLink>& links);
 
 }  // namespace spdld::ffmpeg

@@ -11,7 +11,7 @@ namespace {
 
 using Bytes = std::span<const uint8_t>;
 
-bool has_text(Bytes bytes, size_t at, std::string_view text) {
+bool stands_at(Bytes bytes, size_t at, std::string_view text) {
   return at <= bytes.size() && bytes.size() - at >= text.size() &&
          std::memcmp(bytes.data() + at, text.data(), text.size()) == 0;
 }
@@ -44,9 +44,9 @@ size_t frames_of_flac(Bytes file, size_t at) {
   return file.size();
 }
 
-bool begins_flac(Bytes file, size_t at) {
+bool begins_flac_at(Bytes file, size_t at) {
   using std::string_view_literals::operator""sv;
-  return has_text(file, at, "fLaC\0\0\0\x22"sv) || has_text(file, at, "fLaC\x80\0\0\x22"sv);
+  return stands_at(file, at, "fLaC\0\0\0\x22"sv) || stands_at(file, at, "fLaC\x80\0\0\x22"sv);
 }
 
 }  // namespace
@@ -55,11 +55,11 @@ std::vector<ByteRange> ogg_links(Bytes file) {
   constexpr std::string_view kPage = "OggS";
   constexpr size_t kHeadBytes = 27, kKindAt = 5, kSegmentsAt = 26;
   constexpr uint8_t kBegins = 2;  // a stream
-  if (!has_text(file, 0, kPage)) return {};
+  if (!stands_at(file, 0, kPage)) return {};
   std::vector<size_t> begins = {0};
   bool has_content = false;  // behind the pages with which a link's streams begin
   for (size_t at = 0; file.size() - at > kHeadBytes;) {
-    if (!has_text(file, at, kPage)) {
+    if (!stands_at(file, at, kPage)) {
       at = find_text(file, at, kPage);
       continue;
     }
@@ -82,12 +82,12 @@ std::vector<ByteRange> joined_flacs(Bytes file) {
     if (tag == 0 || tag > file.size() - at) break;
     at += tag;
   }
-  if (!begins_flac(file, at)) return {};
+  if (!begins_flac_at(file, at)) return {};
   std::vector<size_t> begins = {at};
   for (size_t from = frames_of_flac(file, at); from < file.size();) {
     at = find_text(file, from, "fLaC");
     from = at + 1;
-    if (!begins_flac(file, at)) continue;
+    if (!begins_flac_at(file, at)) continue;
     begins.push_back(at);
     from = frames_of_flac(file, at);
   }

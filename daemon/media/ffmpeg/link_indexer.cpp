@@ -52,6 +52,7 @@ class LinkIndexer {
     else if (const Status read = read_packets(); !read)
       return read.error();
     look_at_end();
+    if (shows_frames(stream_->codecpar->codec_id)) join_damaged_links(found_.links);
     std::erase_if(found_.links, [](const AudioLink& link) { return link.samples == 0; });
     for (const AudioLink& found : found_.links)
       if (found.samples > kAudioSamplesMax)
@@ -136,6 +137,10 @@ class LinkIndexer {
   Status check() {
     const AVCodecParameters& codec = *stream_->codecpar;
     const int channels = codec.ch_layout.nb_channels;
+    if (codec.sample_rate == 0 || channels == 0)
+      return Error{Trouble::kContent, "nothing tells the rate and the channels of the sound, which is coded as " +
+                                          name_of_codec(codec.codec_id) +
+                                          ": FFmpeg's decoder finds no frame that it can decode"};
     if (channels < 1 || channels > kAudioChannelsMax)
       return Error{Trouble::kContent,
                    "the sound claims " + std::to_string(channels) + " channels: from 1 to 64 are read"};
@@ -253,7 +258,7 @@ class LinkIndexer {
     return check();
   }
 
-  // A frame follows packets that are none. The headers of MPEG audio tell the rate, too.
+  // A frame follows packets that are none. The headers of MPEG audio and of AC-3 tell the rate, too.
   Status begin_frame(AudioPacket& packet, std::span<const uint8_t> data, const PacketSound& sound) {
     const bool is_first = link().packets.empty();
     for (AudioPacket& damaged : foreign_.take(is_first, data)) {
@@ -263,7 +268,7 @@ class LinkIndexer {
     if (sound.rate_hz == 0) return Done{};
     AVCodecParameters& codec = *stream_->codecpar;
     if (is_first ? is_as_told(sound) : link().rate_hz == sound.rate_hz) return Done{};
-    correct(codec, sound.rate_hz, sound.channels);
+    correct(codec, sound.rate_hz, sound.channels > 0 ? sound.channels : link().channels);
     const std::vector<uint8_t> copied =
         packet.is_copied ? std::vector(data.begin(), data.end()) : std::vector<uint8_t>();
     if (is_first) found_.links.pop_back();
@@ -275,7 +280,7 @@ class LinkIndexer {
 
   bool is_as_told(const PacketSound& sound) const {
     const AudioLink& last = found_.links.back();
-    return last.rate_hz == sound.rate_hz && last.channels == sound.channels;
+    return last.rate_hz == sound.rate_hz && (sound.channels == 0 || last.channels == sound.channels);
   }
 
   void lengthen_last(uint32_t samples) {

@@ -19,7 +19,7 @@ constexpr std::array<std::array<Rates, 3>, 2> kRates_kbps = {
        {0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160},
        {0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160}}}}};
 
-std::string_view text_in(std::span<const uint8_t> bytes) {
+std::string_view chars_in(std::span<const uint8_t> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
@@ -58,7 +58,7 @@ MpegPacket look_at_mpeg_packet(std::span<const uint8_t> packet) {
   MpegPacket found;
   for (;;) {
     packet = without_zeros(packet);
-    if (packet.size() < kHeaderBytes || text_in(packet).starts_with("TAG")) return found;
+    if (packet.size() < kHeaderBytes || chars_in(packet).starts_with("TAG")) return found;
     const std::optional<MpegFrame> frame = mpeg_frame(header_in(packet));
     if (!frame || frame->bytes == 0) return found;
     found.samples += frame->samples;
@@ -71,7 +71,7 @@ MpegPacket look_at_mpeg_packet(std::span<const uint8_t> packet) {
 bool is_known_tag(std::span<const uint8_t> bytes) {
   constexpr std::array<std::string_view, 5> kBegins = {"ID3", "TAG", "<!DOCTYPE", "<html", "<HTML"};
   constexpr std::array<std::string_view, 3> kHolds = {"APETAGEX", "LYRICSBEGIN", "LYRICS200"};
-  const std::string_view text = text_in(without_zeros(bytes));
+  const std::string_view text = chars_in(without_zeros(bytes));
   return std::any_of(kBegins.begin(), kBegins.end(), [&](auto mark) { return text.starts_with(mark); }) ||
          std::any_of(kHolds.begin(), kHolds.end(), [&](auto mark) { return text.find(mark) != text.npos; });
 }
@@ -93,7 +93,7 @@ bool needs_no_reservoir(std::span<const uint8_t> packet) {
 bool begins_mpeg_file(std::span<const uint8_t> packet) {
   constexpr std::array<std::string_view, 3> kTables = {"Xing", "Info", "VBRI"};
   constexpr std::array<size_t, 4> kPlaces = {36, 21, 13, 36};  // by the frame's kind: MPEG-1 or not, channels
-  const std::string_view text = text_in(packet);
+  const std::string_view text = chars_in(packet);
   return std::any_of(kPlaces.begin(), kPlaces.end(), [&](size_t place) {
     return text.size() > place && std::any_of(kTables.begin(), kTables.end(),
                                               [&](auto table) { return text.substr(place).starts_with(table); });
@@ -102,7 +102,7 @@ bool begins_mpeg_file(std::span<const uint8_t> packet) {
 
 size_t id3v2_bytes(std::span<const uint8_t> bytes) {
   constexpr size_t kHead = 10;
-  if (bytes.size() < kHead || !text_in(bytes).starts_with("ID3") || bytes[3] == 0xFF || bytes[4] == 0xFF) return 0;
+  if (bytes.size() < kHead || !chars_in(bytes).starts_with("ID3") || bytes[3] == 0xFF || bytes[4] == 0xFF) return 0;
   size_t size = 0;
   for (const uint8_t byte : bytes.subspan(6, 4)) {
     if (byte >= 0x80) return 0;

@@ -109,6 +109,27 @@ std::optional<uint32_t> samples_of_dts(std::span<const uint8_t> packet) {
   return ((head >> 10 & 0x7F) + 1) * 32;
 }
 
+// ETSI TS 102 366, 4.4.1 and 4.4.2, and E.1.2: the rate, and of AC-3 the channels. E-AC-3 may have more channels in
+// frames beside.
+void tell_of_ac3(std::span<const uint8_t> packet, PacketSound& sound) {
+  constexpr std::array<int, 3> kRates_hz = {48'000, 44'100, 32'000};
+  constexpr std::array<int, 8> kChannels = {2, 1, 2, 3, 3, 4, 4, 5};
+  constexpr unsigned kPlainMax = 8, kAc3Max = 10;  // of the kinds of streams; those between have half of the rates
+  if (packet.size() < 8 || packet[0] != 0x0B) return;
+  const unsigned kind = packet[5] >> 3, code = packet[4] >> 6, half_code = packet[4] >> 4 & 3;
+  if (kind > kAc3Max) {
+    const unsigned known = code == 3 ? half_code : code;
+    if (known < kRates_hz.size()) sound.rate_hz = kRates_hz[known] >> (code == 3 ? 1 : 0);
+    return;
+  }
+  if (code == 3) return;
+  sound.rate_hz = kRates_hz[code] >> (std::max(kind, kPlainMax) - kPlainMax);
+  const unsigned mode = packet[6] >> 5, levels = ((mode & 1) != 0 && mode != 1) + ((mode & 4) != 0) + (mode == 2);
+  const unsigned rest =
+      (packet[6] & 0x1Fu) << 8 | packet[7];  // 13 bits: two for each level, then one for the low channel
+  sound.channels = kChannels[mode] + static_cast<int>(rest >> (12 - 2 * levels) & 1);
+}
+
 bool begins_ac3(std::span<const uint8_t> packet) {
   return packet.size() > 1 && ((packet[0] == 0x0B && packet[1] == 0x77) || (packet[0] == 0x77 && packet[1] == 0x0B));
 }
@@ -205,7 +226,9 @@ std::optional<PacketSound> PacketSamples::of(const AVPacket& packet) {
   if (stream_.codecpar->codec_id == AV_CODEC_ID_AAC && lacks_adts_end({packet.data, static_cast<size_t>(packet.size)}))
     return PacketSound{.samples = *samples, .is_whole = false};
   const bool is_part = stream_.codecpar->block_align > 1 && packet.size % stream_.codecpar->block_align != 0;
-  return PacketSound{.samples = *samples, .is_whole = !is_part && (packet.flags & AV_PKT_FLAG_CORRUPT) == 0};
+  PacketSound sound{.samples = *samples, .is_whole = !is_part && (packet.flags & AV_PKT_FLAG_CORRUPT) == 0};
+  if (shows_frames(stream_.codecpar->codec_id)) tell_of_ac3({packet.data, static_cast<size_t>(packet.size)}, sound);
+  return sound;
 }
 
 std::optional<uint32_t> PacketSamples::samples_of(const AVPacket& packet) {

@@ -49,6 +49,30 @@ TEST_CASE("a stream that begins within a frame has the frames behind it", "[audi
   }
 }
 
+// A packet of AAC in an FLV file: a header, or a frame.
+std::string flv_tag_of(char kind, const std::string& data) {
+  const size_t bytes = data.size() + 2;
+  const auto low = [](size_t number) { return static_cast<char>(number & 0xFF); };
+  std::string tag = {8, low(bytes >> 16), low(bytes >> 8), low(bytes)};
+  tag += std::string(7, '\0') + '\xAF' + kind + data;
+  const size_t all = tag.size();
+  return tag + std::string({low(all >> 24), low(all >> 16), low(all >> 8), low(all)});
+}
+
+// The frames of an ADTS file as an FLV file has them: a header, and frames without theirs.
+std::string flv_tags_of(const std::string& adts) {
+  const auto byte = [&](size_t at) { return static_cast<unsigned char>(adts[at]); };
+  const unsigned rate = byte(2) >> 2 & 15, channels = (byte(2) & 1u) << 2 | byte(3) >> 6;
+  const unsigned config = 2u << 11 | rate << 7 | channels << 3;  // of AAC-LC
+  std::string tags = flv_tag_of(0, {static_cast<char>(config >> 8), static_cast<char>(config & 0xFF)});
+  for (size_t at = 0; at + 7 < adts.size();) {
+    const size_t frame = (byte(at + 3) & 3u) << 11 | byte(at + 4) << 3 | byte(at + 5) >> 5;
+    tags += flv_tag_of(1, adts.substr(at + 7, frame - 7));
+    at += frame;
+  }
+  return tags;
+}
+
 std::string reason_of(const std::string& file) {
   const auto index = ffmpeg::index_audio(bytes_of(file));
   if (index) return "it is read";
@@ -64,8 +88,29 @@ TEST_CASE("a sound that is not read is refused by its format's name", "[audio]")
   CHECK_THAT(reason_of(coded("nut", "-c:a comfortnoise", 1, 2, 8000)),
              Catch::Contains("coded as RFC 3389 Comfort Noise"));
   const std::string key = "76a6c65c5ea762046bd749a2e632ccbb", id = "a7e61c373e219033c21091fa607bf3b8";
+  const std::string head("FLV\x01\x04\0\0\0\x09\0\0\0\0", 13);
+  // USAC, 44,100 samples a second, two channels.
+  CHECK_THAT(reason_of(head + flv_tag_of(0, "\xf9\x48\x40") + flv_tag_of(1, std::string(90, 'a'))),
+             Catch::Contains("coded as AAC"));
   CHECK(reason_of(coded("mp4", "-c:a aac -encryption_scheme cenc-aes-ctr -encryption_key " + key + " -encryption_kid " +
                                    id)) == "the sound is encrypted");
+}
+
+// What the decoder says of the whole sound.
+std::string fault_of(const std::string& file) {
+  const auto index = ffmpeg::index_audio(bytes_of(file));
+  if (!index) return index.error().message;
+  ffmpeg::AudioDecoder decoder({});
+  Samples planes(index->samples * static_cast<uint64_t>(index->channels));
+  const Status decoded = decoder.decode(*index, bytes_of(file), 0, index->samples, planes.data(), index->samples);
+  return decoded ? "it is decoded" : decoded.error().message;
+}
+
+TEST_CASE("changes that are not converted are told, and not called damage", "[audio]") {
+  const std::string fast = coded("aac", "", 2, 1, 48'000), slow = coded("aac", "", 2, 1, 32'000);
+  CHECK_THAT(fault_of(fast + slow), Catch::Contains("the sound's rate changes from ") && Catch::Contains("000 to "));
+  const std::string two = coded("flac", ""), three = coded("flac", "-af 'pan=3.0|c0=c0|c1=c1|c2=c0'");
+  CHECK_THAT(fault_of(two + three), Catch::Contains("channels change from 2 to 3 at "));
 }
 
 // Its decoder for whole numbers rounds with what rounding left over, from the first sample on.
@@ -108,28 +153,6 @@ TEST_CASE("the delay of FAAC is left out, as its mark says", "[audio]") {
   CHECK(Decoded(marked).count() + 1024 == Decoded(plain).count());
   const std::string movie = by_ffmpeg(marked, "aac", "-c copy", "m4a");
   check_as_by_ffmpeg(movie, "m4a");
-}
-
-// The frames of an ADTS file as an FLV file has them: a header, and frames without theirs.
-std::string flv_tags_of(const std::string& adts) {
-  const auto byte = [&](size_t at) { return static_cast<unsigned char>(adts[at]); };
-  const auto tag_of = [](char kind, const std::string& data) {
-    const size_t bytes = data.size() + 2;
-    const auto low = [](size_t number) { return static_cast<char>(number & 0xFF); };
-    std::string tag = {8, low(bytes >> 16), low(bytes >> 8), low(bytes)};
-    tag += std::string(7, '\0') + '\xAF' + kind + data;
-    const size_t all = tag.size();
-    return tag + std::string({low(all >> 24), low(all >> 16), low(all >> 8), low(all)});
-  };
-  const unsigned rate = byte(2) >> 2 & 15, channels = (byte(2) & 1u) << 2 | byte(3) >> 6;
-  const unsigned config = 2u << 11 | rate << 7 | channels << 3;  // of AAC-LC
-  std::string tags = tag_of(0, {static_cast<char>(config >> 8), static_cast<char>(config & 0xFF)});
-  for (size_t at = 0; at + 7 < adts.size();) {
-    const size_t frame = (byte(at + 3) & 3u) << 11 | byte(at + 4) << 3 | byte(at + 5) >> 5;
-    tags += tag_of(1, adts.substr(at + 7, frame - 7));
-    at += frame;
-  }
-  return tags;
 }
 
 TEST_CASE("a header of AAC that comes on the way is heeded", "[audio]") {

@@ -147,18 +147,36 @@ TEST_CASE("FLAC files that were joined are one sound", "[audio]") {
 }
 
 TEST_CASE("a sound that changes its rate keeps the rate that it began with", "[audio]") {
-  for (const std::string ending : {"ogg", "mp3"}) {
+  for (const std::string ending : {"ogg", "mp3", "ac3"}) {
     INFO(ending);
-    const std::string codec = ending == "ogg" ? "-c:a libvorbis" : "-write_xing 0 -id3v2_version 0";
-    const std::string a = coded(ending, codec), b = coded(ending, codec, 2, 1.3, 22'050);
+    const std::string codec = ending == "ogg"   ? "-c:a libvorbis"
+                              : ending == "mp3" ? "-write_xing 0 -id3v2_version 0"
+                                                : "";
+    const int other_hz = ending == "ac3" ? 32'000 : 22'050;
+    const std::string a = coded(ending, codec), b = coded(ending, codec, 2, 1.3, other_hz);
+    const auto to_hz = static_cast<uint64_t>(other_hz);
     const Samples of_a = decoded_by_ffmpeg(a, ending), of_b = decoded_by_ffmpeg(b, ending);
     const Decoded decoded(a + b + a);
     CHECK(decoded.index().rate_hz == 44'100);
-    CHECK(is_same(decoded.samples, joined({of_a, resampled(of_b, 2, 22'050, 44'100), of_a})));
+    CHECK(is_same(decoded.samples, joined({of_a, resampled(of_b, 2, to_hz, 44'100), of_a})));
     const Decoded slower(b + a);
-    CHECK(slower.index().rate_hz == 22'050);
-    CHECK(is_same(slower.samples, joined({of_b, resampled(of_a, 2, 44'100, 22'050)})));
+    CHECK(slower.index().rate_hz == other_hz);
+    CHECK(is_same(slower.samples, joined({of_b, resampled(of_a, 2, 44'100, to_hz)})));
   }
+}
+
+TEST_CASE("a few frames of another rate are damaged ones", "[audio]") {
+  const std::string a = coded("ac3", ""), b = coded("ac3", "-b:a 192k", 2, 0.04, 32'000);
+  const std::string file = a + b + a;
+  const auto index = ffmpeg::index_audio(bytes_of(file));
+  REQUIRE(index);
+  CHECK(index->links.size() == 1);
+  ffmpeg::AudioDecoder decoder({});
+  Samples samples(index->samples * 2);
+  const Status whole = decoder.decode(*index, bytes_of(file), 0, index->samples, samples.data(), index->samples);
+  REQUIRE(!whole);
+  CHECK_THAT(whole.error().message, Catch::Contains("rate changes from 44100 to 32000 samples a second at 2."));
+  CHECK(decoder.decode(*index, bytes_of(file), 0, 60'000, samples.data(), 60'000));
 }
 
 TEST_CASE("the mean of a sound's channels is that of its links", "[audio]") {
