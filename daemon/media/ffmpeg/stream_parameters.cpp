@@ -77,10 +77,13 @@ std::optional<AacHeader> aac_header(std::span<const uint8_t> header) {
 }  // namespace
 
 // The decoders of AAC tell the rate and the channels only as they go, where SBR or PS is not announced. The headers of
-// frames of AC-3 and the like tell what a container may have wrong.
+// frames of AC-3 and the like tell what a container may have wrong. Opus has one rate (RFC 7845, 4), and some writers
+// tell the rate of what they coded.
 bool tells_parameters(const AVCodecParameters& stream) {
   constexpr std::array kToldByFrames = {AV_CODEC_ID_NONE, AV_CODEC_ID_AAC,    AV_CODEC_ID_AC3, AV_CODEC_ID_EAC3,
                                         AV_CODEC_ID_DTS,  AV_CODEC_ID_TRUEHD, AV_CODEC_ID_MLP};
+  constexpr int kOpusHz = 48'000;
+  if (stream.codec_id == AV_CODEC_ID_OPUS && stream.sample_rate != kOpusHz) return false;
   return stream.sample_rate > 0 && stream.ch_layout.nb_channels > 0 &&
          std::find(kToldByFrames.begin(), kToldByFrames.end(), stream.codec_id) == kToldByFrames.end();
 }

@@ -20,6 +20,13 @@ TEST_CASE("the coded data tells the rate and the channels, not the container", "
   const std::string fast = coded("m4a", "-c:a flac -strict -2 -f mp4", 2, 1, 96'000);  // has no room for such a rate
   check_as_by_ffmpeg(fast, "m4a");
   CHECK(Decoded(fast).index().rate_hz == 96'000);
+  std::string opus = coded("mkv", "-c:a libopus", 2, 2, 48'000);
+  const std::string told("\xB5\x88\x40\xE7\x70\0\0\0\0\0", 10), other("\xB5\x88\x40\xE5\x88\x80\0\0\0\0", 10);
+  const size_t place = opus.find(told);
+  REQUIRE(place != std::string::npos);
+  opus.replace(place, told.size(), other);  // 44,100, the rate of what was coded
+  check_as_by_ffmpeg(opus, "mkv");
+  CHECK(Decoded(opus).index().rate_hz == 48'000);
 }
 
 // Containers tell the times of their packets in milliseconds, or not at all.
