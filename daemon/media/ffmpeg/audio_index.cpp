@@ -24,6 +24,7 @@ Status leave_out_cut_packet(FoundLinks& found, const ByteParts& file, const medi
     const size_t number = link.packets.size() - 1 - cut;
     const Status decoded = decoder.try_packet(link, file, number);
     if (!decoded && decoded.error().message == media::kTooMuchCpuTime) return decoded;
+    if (decoded && samples == link.samples) return Done{};  // nothing else is there
     if (decoded) {
       link.packets.resize(number + 1);
       link.samples -= samples;

@@ -175,6 +175,22 @@ TEST_CASE("a header of AAC that comes on the way is heeded", "[audio]") {
   CHECK(is_same(decoded.samples, joined({alone(a), copies, resampled(alone(slow), 2, 22'050, 44'100)})));
 }
 
+// The delay is the first frame.
+TEST_CASE("a file that was cut within its first samples is damaged", "[audio]") {
+  const std::string marked = with_faac_mark(coded("aac", "-aac_pns 0"));
+  const auto byte = [&](size_t at) { return static_cast<unsigned char>(marked[at]); };
+  const size_t first = (byte(3) & 3u) << 11 | byte(4) << 3 | byte(5) >> 5;
+  for (const size_t more : {9, 30, 60}) {
+    const std::string cut = marked.substr(0, first + more);
+    const auto index = ffmpeg::index_audio(bytes_of(cut));
+    if (!index) continue;
+    CHECK(index->samples > 0);
+    ffmpeg::AudioDecoder decoder({});
+    Samples samples(index->samples * 2);
+    CHECK(!decoder.decode(*index, bytes_of(cut), 0, index->samples, samples.data(), index->samples));
+  }
+}
+
 // No packaged encoder makes it: 3.7 seconds of silence.
 TEST_CASE("Monkey's Audio is decoded", "[audio]") {
   const std::string file(
