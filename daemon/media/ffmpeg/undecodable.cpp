@@ -15,10 +15,10 @@ Error with_reason(const VideoIndex& index, uint32_t number, const std::string& r
 }  // namespace
 
 Error refused_frame(const VideoIndex& index, uint32_t number, int fault) {
-  if (fault != AVERROR_PATCHWELCOME && fault != AVERROR(ENOSYS)) return damaged_frame(index, number);
-  const std::string codec = lib::avcodec_get_name(index.parameters->codec->codec_id);
+  if (!is_missing_feature(fault)) return damaged_frame(index, number);
   return with_reason(index, number,
-                     "it uses a feature of " + codec + " that the FFmpeg that spdld runs with does not decode");
+                     "it uses a feature of " + name_of_codec(index.parameters->codec->codec_id) +
+                         " that the FFmpeg that spdld runs with does not decode");
 }
 
 Error damaged_frame(const VideoIndex& index, uint32_t number) {
