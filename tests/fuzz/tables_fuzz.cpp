@@ -71,7 +71,7 @@ void index_file(Bytes bytes, const Read& read, const store::Packing* packing, ui
 }
 
 void read_manifest(Bytes bytes, ManifestFormat format) {
-  const ManifestColumns columns{{"f"}, {"b"}, "c", "k", "w"};
+  const ManifestColumns columns{{"f"}, {"b"}, "c", "k", "k", "w"};
   const ManifestColumns none;
   const CsvRows csv(separator_of(format), 5,
                     {{"f", false, 0}, {"b", true, 1}, {"c", false, 2}, {"k", false, 3}, {"w", false, 4}});
