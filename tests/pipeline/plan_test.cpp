@@ -145,8 +145,9 @@ TEST_CASE("a plan tells the versions of its operations and of the code beneath t
                             listing);
   std::set<std::string> code = {"convert 1", "decode-image 3", "pad-bytes 1", "resampler 1", "resize 1"};
   code.merge(std::set<std::string>{image::jpeg_code(), image::png_code()});
-  for (const std::string& of_library : {image::webp_code(), image::tiff_code(), image::bmp_code(), image::gif_code(),
-                                        image::avif_code(), image::jxl_code(), image::jpeg2000_code(), image::heif_code()})
+  for (const std::string& of_library :
+       {image::webp_code(), image::tiff_code(), image::bmp_code(), image::gif_code(), image::avif_code(),
+        image::jxl_code(), image::jpeg2000_code(), image::heif_code()})
     if (!of_library.empty()) code.insert(of_library);
   std::string listed;
   for (const std::string& one : code) listed += (listed.empty() ? "" : ", ") + one;
