@@ -47,7 +47,7 @@ std::string version_text(const std::string& library, unsigned version) {
 
 std::span<const uint8_t> padded(std::span<const uint8_t> data, ByteBuffer& memory) {
   uint8_t* const copy = memory.resize(data.size() + AV_INPUT_BUFFER_PADDING_SIZE);
-  std::memcpy(copy, data.data(), data.size());
+  std::copy(data.begin(), data.end(), copy);  // none of them may be there
   std::memset(copy + data.size(), 0, AV_INPUT_BUFFER_PADDING_SIZE);
   return {copy, data.size()};
 }

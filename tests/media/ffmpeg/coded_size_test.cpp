@@ -230,7 +230,7 @@ TEST_CASE("a feature that the decoder does not know is told as such", "[changes]
   for (auto at = file.begin(); (at = std::search(at, file.end(), start.begin(), start.end())) != file.end(); ++changed)
     at[11] = 0x33;
   REQUIRE(changed == 5);
-  CHECK_THAT(reason_of(file, 1), Contains("uses a feature of mjpeg") && !Contains("damaged"));
+  CHECK_THAT(reason_of(file, 1), Contains("uses a feature of Motion JPEG") && !Contains("damaged"));
 }
 
 TEST_CASE("a frame that refers to what the file does not have is not called damaged", "[changes]") {
