@@ -114,8 +114,8 @@ bool has_below(const Keys& keys, std::string_view path) {
   return at != keys.end() && std::string_view(at->path).starts_with(folder);
 }
 
-// The first steps of a key that `others` has nothing of: of a whole operation that is new, the operation. Empty: the
-// others do have it, or have a digest of a whole of which it is a part here.
+// The shortest beginning of the path that no key of `others` has: the operation's path, where a whole operation is new.
+// Empty: `others` has the key, or has one digest for a group of keys that are told one by one in `own`.
 std::string_view missing_in(const Keys& others, const Keys& own, std::string_view path) {
   for (size_t end = path.find('/');; end = path.find('/', end + 1)) {
     const std::string_view steps = path.substr(0, end);

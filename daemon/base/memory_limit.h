@@ -29,7 +29,8 @@ struct MemoryLimit {
 // this process has in memory.
 std::vector<MemoryLimit> memory_limits(const MemoryPaths& paths = {});
 
-// The least of the limits that memory_limits() finds, whoever uses the memory. 0: the kernel tells no limit.
+// The smallest number of bytes that a limit of memory_limits() has; what processes use already is not taken off. 0: the
+// kernel tells no limit.
 uint64_t usable_memory_bytes(const MemoryPaths& paths = {});
 
 }  // namespace spdld

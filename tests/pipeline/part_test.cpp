@@ -311,7 +311,7 @@ TEST_CASE("a part that can't be made is refused with a sentence") {
 
 namespace {
 
-// A manifest of scans, of which each is one patient's.
+// A manifest of scans. Each scan belongs to one patient.
 class Scans {
  public:
   explicit Scans(bool is_json) : is_json_(is_json) {}

@@ -17,12 +17,12 @@ import importlib
 import inspect
 import os
 import sys
-from types import TracebackType
-from typing import Any, Callable, Dict, Iterator, Mapping, NoReturn, Optional, Sequence, Tuple, Type, Union
+from typing import Any, Callable, Dict, Iterator, Mapping, NoReturn, Optional, Sequence, Tuple, Union
 
 import spdld
 from spdld._errors import InvalidError, UnsupportedError
 from spdld._moving import refuse
+from spdld._over_loader import OverLoader
 from spdld._ragged import Ragged
 from spdld._spec import leaves_epochs_open, warn_of_repeating
 
@@ -37,7 +37,7 @@ Names = Union[str, Sequence[str], Mapping[str, str]]
 _FRAMEWORKS = {"torch": "torch", "jax": "jax", "numpy": "numpy"}  # what the arrays of a batch are, for each of Keras's backends
 
 
-class Loader(_keras.utils.PyDataset):  # type: ignore[misc]
+class Loader(OverLoader, _keras.utils.PyDataset):  # type: ignore[misc]
     """The batches of one rank for Keras, as (x,), (x, y) or (x, y, sample_weight).
 
     pipeline, options: the arguments of spdld.attach, without framework: the arrays are of Keras's backend, torch or jax.
@@ -49,6 +49,8 @@ class Loader(_keras.utils.PyDataset):  # type: ignore[misc]
     Give training and validation a Loader each. Keras's images have the channels last, unless it is configured otherwise:
     write layout = "NHWC" in the pipeline's normalize or convert.
     """
+
+    _name = "spdld.keras.Loader"
 
     def __init__(self, pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], x: Names, y: Optional[Names] = None,
                  sample_weight: Optional[str] = None, **options: Any) -> None:
@@ -138,33 +140,6 @@ class Loader(_keras.utils.PyDataset):  # type: ignore[misc]
         of batches. For strict and for the errors see spdld.Loader.load_state_dict."""
         self._loader.load_state_dict(state_dict, strict)
         self._batches, self._state = None, None
-
-    def stats(self) -> Dict[str, Any]:
-        """Counts the batches and samples that were handed out so far, and the bad samples, as spdld.Loader.stats does."""
-        return self._loader.stats()
-
-    @property
-    def info(self) -> spdld.Info:
-        return self._loader.info
-
-    @property
-    def loader(self) -> spdld.Loader:
-        """The loader underneath."""
-        return self._loader
-
-    def close(self) -> None:
-        """Gives the rank back to the daemon. Arrays in use stay valid."""
-        self._loader.close()
-
-    def __enter__(self) -> "Loader":
-        return self
-
-    def __exit__(self, kind: Optional[Type[BaseException]] = None, error: Optional[BaseException] = None,
-                 traceback: Optional[TracebackType] = None) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        return repr(self._loader).replace("spdld.Loader", "spdld.keras.Loader", 1)
 
     def __reduce__(self) -> NoReturn:
         raise UnsupportedError("a spdld.keras.Loader cannot be copied into another process: the daemon's threads do the work of "

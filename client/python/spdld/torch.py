@@ -48,14 +48,13 @@ the Trainer holds n batches at once: write batch.held_max = n + 1.
 import contextlib
 import importlib
 import os
-from types import TracebackType
-from typing import (TYPE_CHECKING, Any, Callable, ContextManager, Dict, Iterator, Mapping, NoReturn, Optional, Sequence, Type,
-                    Union)
+from typing import TYPE_CHECKING, Any, Callable, ContextManager, Dict, Iterator, Mapping, NoReturn, Optional, Sequence, Union
 
 import spdld
 from spdld._accumulation import Accumulation
 from spdld._errors import InvalidError, UnsupportedError
 from spdld._moving import no_attribute, refuse
+from spdld._over_loader import OverLoader
 from spdld._pushing import Pusher, driven
 from spdld._spec import leaves_epochs_open, warn_of_repeating
 from spdld._transforms import from_transforms
@@ -71,7 +70,7 @@ except ImportError as _error:
 __all__ = ["Loader", "check_ranks", "from_transforms"]
 
 
-class Loader(_data.IterableDataset):  # type: ignore[misc]
+class Loader(OverLoader, _data.IterableDataset):  # type: ignore[misc]
     """The batches of one rank for a torch program. Each `for batch in loader` loop is one epoch.
 
     pipeline, options: the arguments of spdld.attach, with framework="torch". The rank and world_size come from the
@@ -110,6 +109,8 @@ class Loader(_data.IterableDataset):  # type: ignore[misc]
     that has given no batch yet moves along with the loader. In this case making another iterator changes nothing, because
     frameworks make iterators that they do not use.
     """
+
+    _name = "spdld.torch.Loader"
 
     def __init__(self, pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], *, sampler: Any = None,
                  batch_sampler: Any = None, drop_last: bool = False,
@@ -224,10 +225,6 @@ class Loader(_data.IterableDataset):  # type: ignore[misc]
         self._loader.load_state_dict(state_dict, strict)
         self._moved(resumed=True)
 
-    def stats(self) -> Dict[str, Any]:
-        """Counts the batches and samples that were handed out so far, and the bad samples, as spdld.Loader.stats does."""
-        return self._loader.stats()
-
     @property
     def epoch(self) -> int:
         """The epoch of the next batch. After load_state_dict a loop over epochs continues with this epoch."""
@@ -237,29 +234,6 @@ class Loader(_data.IterableDataset):  # type: ignore[misc]
     def step(self) -> int:
         """The step of the next batch within its epoch. A progress bar starts there: tqdm(loader, initial=loader.step)."""
         return self._loader.position[1]
-
-    @property
-    def info(self) -> spdld.Info:
-        return self._loader.info
-
-    @property
-    def loader(self) -> spdld.Loader:
-        """The loader underneath."""
-        return self._loader
-
-    def close(self) -> None:
-        """Gives the rank back to the daemon. Tensors in use stay valid."""
-        self._loader.close()
-
-    def __enter__(self) -> "Loader":
-        return self
-
-    def __exit__(self, kind: Optional[Type[BaseException]] = None, error: Optional[BaseException] = None,
-                 traceback: Optional[TracebackType] = None) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        return repr(self._loader).replace("spdld.Loader", "spdld.torch.Loader", 1)
 
     def __reduce__(self) -> NoReturn:
         raise UnsupportedError("a spdld.torch.Loader cannot be copied into another process: iterate the loader itself, "

@@ -154,7 +154,7 @@ bool is_read_here(std::string_view format) {
   return all.find("," + std::string(first) + ",") != all.npos;
 }
 
-// Names the format, where libavformat knows one that is not read here; else empty.
+// The name of a format that libavformat knows and spdld does not read; empty: the bytes are in no such format.
 std::string format_not_read(std::span<const uint8_t> bytes) {
   constexpr size_t kLookedAt = 1 << 16;
   ByteBuffer memory;

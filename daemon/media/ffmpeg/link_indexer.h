@@ -1,4 +1,4 @@
-// Finds the links of a sound in a file, or in a part of one that is as a file alone. For this room alone.
+// Finds the links of a sound, in a file or in a part of a file that could be a file by itself. For this room alone.
 #pragma once
 
 #include <cstdint>

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstring>
 
-#include "daemon/base/byte_buffer.h"
 #include "daemon/media/ffmpeg/decoder_pool.h"
 #include "daemon/media/ffmpeg/enumerations.h"
 #include "daemon/media/ffmpeg/frame_pool.h"
@@ -16,7 +15,6 @@ namespace spdld::ffmpeg {
 namespace {
 
 constexpr int kCodedSpare = 64;  // a picture is coded in blocks of up to so many pixels
-constexpr size_t kStillAlignment = 64, kBehindPlaneBytes = 64;
 
 Error wrong(std::string what) { return {Trouble::kContent, std::move(what)}; }
 Error not_taken(std::string what) { return {Trouble::kUnsupported, std::move(what)}; }
@@ -157,15 +155,7 @@ class StillDecoder::Inside {
     picture_->format = frame.format;
     picture_->width = grid_.picture.width, picture_->height = grid_.picture.height;
     picture_->colorspace = frame.colorspace, picture_->color_range = frame.color_range;
-    for (int i = 0; i < about->nb_components; ++i) {
-      const auto at = static_cast<size_t>(about->comp[i].plane);
-      const Plane plane = plane_of(*about, i);
-      const size_t stride =
-          (plane.row_bytes(grid_.picture.width) + kStillAlignment - 1) / kStillAlignment * kStillAlignment;
-      const auto height = static_cast<size_t>(plane.down(grid_.picture.height));
-      picture_->data[at] = planes_[at].resize_aligned(stride * height + kBehindPlaneBytes, kStillAlignment);
-      picture_->linesize[at] = static_cast<int>(stride);
-    }
+    if (!whole_.lend_frame(*picture_)) throw std::bad_alloc();
     return Done{};
   }
 
@@ -221,7 +211,7 @@ class StillDecoder::Inside {
   FramePool frames_;
   DecoderPool decoders_;
   FrameMemory memory_;
-  std::array<ByteBuffer, 4> planes_;  // of the whole picture, where it has several cells
+  FramePool whole_;  // for the whole picture, where it has several cells: still_memory() counts it
   FrameHandle picture_;
   int added_ = 0;
 };

@@ -172,13 +172,14 @@ inline Result<ffmpeg::VideoIndex> index_from_parts(const Bytes& file) {
 }
 
 // Reads what these frames need, as a pipeline does it.
-inline void read_for(const ffmpeg::VideoIndex& index, const std::vector<uint32_t>& wanted, PartsOf& parts) {
+inline void read_for(const ffmpeg::VideoIndex& index, const std::vector<uint32_t>& wanted, PartsOf& parts,
+                     int rounds_max = 40) {
   parts.read({});
   for (;;) {
     const ByteParts read = parts.parts();
     const auto ranges = ffmpeg::VideoStretches(index, read).ranges_of(wanted);
     if (std::all_of(ranges.begin(), ranges.end(), [&](const ByteRange& range) { return read.has(range); })) return;
-    REQUIRE(parts.rounds() < 40);
+    REQUIRE(parts.rounds() < rounds_max);
     parts.read(ranges);
   }
 }

@@ -17,7 +17,7 @@
 namespace spdld::test {
 namespace {
 
-// Of which codings joined files are made; changing ones also with a part of another size.
+// kJoined: the codec has relatives that are joined files. kChanging: some of these have a part of another size, too.
 enum class Spread : uint8_t { kNone, kJoined, kChanging };
 
 struct Coding {

@@ -10,6 +10,7 @@
 #include "daemon/media/ffmpeg/video_index.h"
 #include "daemon/media/ffmpeg/video_stretches.h"
 #include "tests/media/ffmpeg/parts.h"
+#include "tests/media/ffmpeg/raw_frames.h"
 #include "tests/support/rounds.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/video_maker.h"
@@ -84,54 +85,12 @@ std::vector<std::vector<uint8_t>> whole_decoding(const std::filesystem::path& fi
   return frames;
 }
 
-// Samples of 10 bits as planes of 8 bits have them.
-std::vector<uint8_t> narrowed(const std::vector<uint8_t>& raw) {
-  std::vector<uint8_t> bytes;
-  for (size_t i = 0; i < raw.size(); i += 2)
-    bytes.push_back(static_cast<uint8_t>(std::min(255, (raw[i] + 256 * raw[i + 1] + 2) / 4)));
-  return bytes;
-}
-
-std::vector<uint8_t> samples_of(ffmpeg::VideoFrame& frame) {
-  std::vector<uint8_t> samples;
-  const auto planes = frame.planes();
-  if (!planes) {  // of RGB
-    PixelRows rows;
-    REQUIRE(frame.rgb(false, rows));
-    for (int y = 0; y < rows.picture.height; ++y)
-      samples.insert(samples.end(), rows.row(y), rows.row(y) + 3 * rows.picture.width);
-    return samples;
-  }
-  for (size_t i = 0; i < (planes->is_grey ? 1 : 3); ++i) {
-    const int across = i == 0 ? 1 : planes->chroma_across, down = i == 0 ? 1 : planes->chroma_down;
-    const int width = (planes->picture.width + across - 1) / across,
-              height = (planes->picture.height + down - 1) / down;
-    for (int y = 0; y < height; ++y) {
-      const uint8_t* const row = planes->plane[i] + planes->stride_bytes[i] * static_cast<size_t>(y);
-      samples.insert(samples.end(), row, row + width);
-    }
-  }
-  return samples;
-}
-
 std::vector<uint32_t> window(std::mt19937& random, size_t count) {
   const uint32_t frames = 1 + random() % 8, stride = 1 + random() % 6;
   const auto start = static_cast<uint32_t>(random() % count);
   std::vector<uint32_t> wanted;
   for (uint32_t i = 0; i < frames && start + i * stride < count; ++i) wanted.push_back(start + i * stride);
   return wanted;
-}
-
-// Reads the parts of the file that these frames need.
-void read_for(const ffmpeg::VideoIndex& index, const std::vector<uint32_t>& wanted, test::PartsOf& parts) {
-  parts.read({});
-  for (;;) {
-    const ByteParts read = parts.parts();
-    const auto ranges = ffmpeg::VideoStretches(index, read).ranges_of(wanted);
-    if (std::all_of(ranges.begin(), ranges.end(), [&](const ByteRange& range) { return read.has(range); })) return;
-    REQUIRE(parts.rounds() < 12);
-    parts.read(ranges);
-  }
 }
 
 // Every second window is decoded from the parts of the file alone that it needs.
@@ -146,7 +105,7 @@ void check_windows(const std::vector<uint8_t>& file, const std::vector<std::vect
     const std::vector<uint32_t> wanted = window(random, whole.size());
     std::vector<uint32_t> given;
     test::PartsOf parts(file);
-    if (i % 2 == 1) read_for(*index, wanted, parts);
+    if (i % 2 == 1) read_for(*index, wanted, parts, 12);
     const auto decode = [&](const ByteParts& from) {
       given.clear();
       return decoder.decode(*index, from, wanted, [&](uint32_t number, ffmpeg::VideoFrame& frame) {
@@ -175,7 +134,7 @@ TEST_CASE("random windows have the frames of a whole decoding", "[video]") {
       make_video(path, "176x112", "15", 6, kind.encoding + (is_rgb ? "" : " -pix_fmt " + kind.pixels));
       auto whole = whole_decoding(path, is_rgb ? "rgb24" : kind.pixels, kWidth, kHeight);
       if (kind.pixels.ends_with("10le"))
-        for (auto& frame : whole) frame = narrowed(frame);
+        for (auto& frame : whole) frame = narrowed(frame, 10);
       check_windows(bytes_of(path), whole, test::rounds(200));
     }
   }

@@ -95,9 +95,9 @@ std::optional<CodedColours> coded_colours(Span colr) {
   return CodedColours{box_number(colr, 8, 2), (box_number(colr, 10, 1) & 0x80) != 0};
 }
 
-std::optional<Size> size_of(Span ispe) {
+// None: no picture has such a size.
+std::optional<Size> size_of(uint32_t width, uint32_t height) {
   constexpr uint32_t kMost = 1 << 30;
-  const uint32_t width = box_number(ispe, kFullBoxBytes, 4), height = box_number(ispe, kFullBoxBytes + 4, 4);
   if (width == 0 || height == 0 || width > kMost || height > kMost) return std::nullopt;
   return Size{static_cast<int>(width), static_cast<int>(height)};
 }
@@ -164,7 +164,8 @@ class Reading {
   Result<Size> told_size(uint32_t item) const {
     const FileBox* const told = facts_.property(item, box_kind("ispe"));
     if (told == nullptr) return damaged(kHeicName, "it does not tell its size");
-    const auto size = size_of(told->content);
+    const auto size =
+        size_of(box_number(told->content, kFullBoxBytes, 4), box_number(told->content, kFullBoxBytes + 4, 4));
     if (!size) return damaged(kHeicName, "its header claims no pixels");
     return *size;
   }
@@ -236,13 +237,11 @@ class Reading {
     }
     const size_t number_bytes = (box_number(told, 1, 1) & 1) == 0 ? 2 : 4;
     if (told.size() < 4 + 2 * number_bytes) return damaged(kHeicName, "its grid does not tell its size");
-    const uint32_t width = box_number(told, 4, number_bytes), height = box_number(told, 4 + number_bytes, number_bytes);
-    constexpr uint32_t kMost = 1 << 30;
-    if (width == 0 || height == 0 || width > kMost || height > kMost)
-      return damaged(kHeicName, "its grid claims no pixels");
+    const auto size = size_of(box_number(told, 4, number_bytes), box_number(told, 4 + number_bytes, number_bytes));
+    if (!size) return damaged(kHeicName, "its grid claims no pixels");
     picture.rows = static_cast<int>(told[2]) + 1;
     picture.columns = static_cast<int>(told[3]) + 1;
-    picture.size = {static_cast<int>(width), static_cast<int>(height)};
+    picture.size = *size;
     return Done{};
   }
 

@@ -1,0 +1,41 @@
+"""Has the parts in which the loaders for frameworks are alike: each of them stands over a spdld.Loader."""
+from types import TracebackType
+from typing import Any, Dict, Optional, Type, TypeVar
+
+import spdld
+
+_Self = TypeVar("_Self", bound="OverLoader")
+
+
+class OverLoader:
+    """A loader for a framework, which has the loader underneath in _loader. A base class beside the framework's own."""
+
+    _loader: spdld.Loader
+    _name: str  # for people: "spdld.torch.Loader"
+
+    def stats(self) -> Dict[str, Any]:
+        """Counts the batches and samples that were handed out so far, and the bad samples, as spdld.Loader.stats does."""
+        return self._loader.stats()
+
+    @property
+    def info(self) -> spdld.Info:
+        return self._loader.info
+
+    @property
+    def loader(self) -> spdld.Loader:
+        """The loader underneath."""
+        return self._loader
+
+    def close(self) -> None:
+        """Gives the rank back to the daemon. Arrays and tensors in use stay valid."""
+        self._loader.close()
+
+    def __enter__(self: _Self) -> _Self:
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]] = None, error: Optional[BaseException] = None,
+                 traceback: Optional[TracebackType] = None) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return repr(self._loader).replace("spdld.Loader", self._name, 1)
