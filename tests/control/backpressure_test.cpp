@@ -12,8 +12,8 @@ using test::RawClient;
 using test::Served;
 
 TEST_CASE("a client that asks and never reads is cut off, and slows nobody else") {
-  Served served;
   const std::string text(8000, 'x');
+  Served served;
   served.service.on_query = [&](std::string_view, std::string_view) { return "\"" + text + "\""; };
   RawClient greedy(served.path()), good(served.path());
   greedy.hello();

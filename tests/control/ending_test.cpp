@@ -55,11 +55,11 @@ TEST_CASE("a session ends with its client's process, even where a forked child s
 }
 
 TEST_CASE("what a client sent before its process ended is taken, even where the daemon was not reading it") {
-  Served served;
   OneRing ring;
   Notes notes;
-  test::attach_all(served, ring, notes);
   int answers = 0;
+  Served served;
+  test::attach_all(served, ring, notes);
   served.service.on_query = [&](std::string_view, std::string_view) {
     answers++;
     return std::string(30'000, 'x');
@@ -84,10 +84,10 @@ TEST_CASE("what a client sent before its process ended is taken, even where the 
 }
 
 TEST_CASE("a session whose client was asked after ends with the process, where a forked child holds the socket") {
-  Served served;
   OneRing ring;
   Notes notes;
   std::shared_ptr<control::AttachReply> reply;
+  Served served;
   test::attach_all(served, ring, notes, &reply);
   Sleeper process;
   RawClient client(served.path());  // this process goes on holding the socket, as a forked child would
@@ -104,10 +104,10 @@ TEST_CASE("a session whose client was asked after ends with the process, where a
 TEST_CASE("a daemon that finds a client's socket closed takes the messages that lie in it, then ends the session") {
   // How the daemon finds the end: it looks, because another client wants the seat, or it sends a message in vain.
   const bool by_question = GENERATE(true, false);
-  Served served;
   OneRing ring;
   Notes notes;
   std::shared_ptr<control::AttachReply> reply;
+  Served served;
   test::attach_all(served, ring, notes, &reply);
   std::optional<RawClient> client(served.path());
   client->hello();
@@ -126,9 +126,9 @@ TEST_CASE("a daemon that finds a client's socket closed takes the messages that 
 }
 
 TEST_CASE("a silent client ends if it holds batches, and only then") {
-  Served served;
   OneRing ring;
   Notes notes;
+  Served served;
   test::attach_all(served, ring, notes);
   served.service.on_query = [](std::string_view, std::string_view) { return std::string("{}"); };
   RawClient client(served.path());

@@ -67,7 +67,7 @@ class ScriptedService final : public control::Service {
   std::string_view daemon_id() const override { return "test-daemon"; }
 };
 
-// A server on a thread of its own.
+// A server on a thread of its own. Declared behind what its service uses: sessions use that until the server has ended.
 class Served {
  public:
   explicit Served(uint32_t sessions_max = 64);

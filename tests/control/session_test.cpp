@@ -139,10 +139,10 @@ TEST_CASE("descriptors that a message does not call for are closed, and end the 
 }
 
 TEST_CASE("attach: progress, slots, batches, release, seek, detach") {
-  Served served;
   OneRing ring;
   Notes notes;
   std::shared_ptr<control::AttachReply> reply;
+  Served served;
   uid_t told_uid = 0;  // assertions are this thread's alone
   std::string told_pipeline;
   batch::Slot slot{0, nullptr};
@@ -208,9 +208,9 @@ TEST_CASE("attach: progress, slots, batches, release, seek, detach") {
 }
 
 TEST_CASE("pushed steps: read whole, refused by the request's number, and hostile ones change nothing") {
-  Served served;
   OneRing ring;
   Notes notes;
+  Served served;
   bool pushes = false;  // assertions are this thread's alone
   served.service.on_attach = [&](const control::Client& client, control::AttachRequest,
                                  std::shared_ptr<control::AttachReply> to) {
@@ -264,11 +264,11 @@ TEST_CASE("pushed steps: read whole, refused by the request's number, and hostil
 }
 
 TEST_CASE("digests of keys go both ways, and stay away from an ATTACHED that they would make too long") {
-  Served served;
   const OneRing ring;
   Notes notes;
   std::string seen;
   size_t sources = 2;
+  Served served;
   served.service.on_attach = [&](const control::Client&, const control::AttachRequest& request,
                                  const std::shared_ptr<control::AttachReply>& to) {
     seen = request.key_digests;
@@ -299,10 +299,10 @@ TEST_CASE("digests of keys go both ways, and stay away from an ATTACHED that the
 }
 
 TEST_CASE("an attach that is answered after its client has gone is given back at once") {
-  Served served;
   OneRing ring;
   Notes notes;
   std::shared_ptr<control::AttachReply> reply;
+  Served served;
   served.service.on_attach = [&](const control::Client&, control::AttachRequest,
                                  std::shared_ptr<control::AttachReply> to) { reply = to; };
   {
@@ -327,8 +327,8 @@ TEST_CASE("an attach that is answered after its client has gone is given back at
 }
 
 TEST_CASE("a spec in a memfd must be sealed") {
-  Served served;
   std::string got;
+  Served served;
   served.service.on_attach = [&](const control::Client&, control::AttachRequest request,
                                  std::shared_ptr<control::AttachReply> reply) {
     got = request.spec;
@@ -374,9 +374,9 @@ TEST_CASE("a long answer travels in a sealed memfd") {
 }
 
 TEST_CASE("a lease that DETACH keeps goes on until its release, and nothing else of the attachment does") {
-  Served served;
   OneRing ring;
   Notes notes;
+  Served served;
   test::attach_all(served, ring, notes);
   served.service.on_query = [](std::string_view, std::string_view) { return std::string("{}"); };
   RawClient client(served.path());

@@ -33,8 +33,8 @@ class Short final : public control::Attachment {
 }  // namespace
 
 TEST_CASE("a query without memory for its answer is answered so, and the next one is answered") {
-  Served served;
   int asked = 0;
+  Served served;
   served.service.on_query = [&](std::string_view, std::string_view) -> Result<std::string> {
     if (asked++ == 0) throw std::bad_alloc();
     return std::string("{}");
@@ -53,9 +53,9 @@ TEST_CASE("a query without memory for its answer is answered so, and the next on
 
 TEST_CASE("an ATTACH without memory is refused once, and what comes of it later is given back") {
   const OneRing ring;
-  Served served;
   int ended = 0;
   std::shared_ptr<control::AttachReply> kept;
+  Served served;
   served.service.on_attach = [&](const control::Client&, control::AttachRequest, auto reply) {
     kept = std::move(reply);
     throw std::bad_alloc();
@@ -81,8 +81,8 @@ TEST_CASE("an ATTACH without memory is refused once, and what comes of it later 
 
 TEST_CASE("after half of another message the session ends, and the daemon goes on") {
   const OneRing ring;
-  Served served;
   int ended = 0;
+  Served served;
   served.service.on_attach = [&](const control::Client&, control::AttachRequest, const auto& reply) {
     reply->attached(std::make_unique<Short>(ended), ring.info());
   };

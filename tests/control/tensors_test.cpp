@@ -44,10 +44,10 @@ struct Pipeline {
       reply->reader().on_ready(batch, 1, 0);
     });
   }
-  Served served;
   OneRing ring;
   Notes notes;
   std::shared_ptr<control::AttachReply> reply;
+  Served served;
   batch::Slot slot;
 };
 

@@ -7,6 +7,7 @@ A Catch2 program is run with its XML reporter, into REPORTS: the JUnit reporter 
 program may print that line itself, and counts as one case where it does not. A program that ends by a signal or without a
 report has failed. Exit code 77: skipped (Meson's own rule).
 """
+import html
 import os
 import re
 import signal
@@ -19,6 +20,8 @@ from pathlib import Path
 CATCH_MARK = b"Run with -? for options"  # a text of Catch2's console reporter
 CASES = re.compile(r"^cases: (\d+) passed, (\d+) failed, (\d+) skipped$", re.MULTILINE)
 SKIPPED = 77
+SANITIZER = re.compile(r"(ERROR|WARNING): \w*Sanitizer|runtime error: |terminate called")
+SHOWN_LINES, SHOWN_LINE_MAX = 12, 200  # of a sanitizer's report
 SHOWN_MAX = 20000  # characters of one failure
 TROUBLES = {"Exception", "FatalErrorCondition", "Failure"}  # elements of a report, beside expressions that were false
 
@@ -81,16 +84,35 @@ def run(command, **options):
     return code
 
 
+def last_case(report):
+    """The name of the case that a report ends in: the one that the program died in."""
+    names = re.findall(r'<TestCase name="([^"]*)"', Path(report).read_text(errors="replace"))
+    return html.unescape(names[-1]) if names else "no case"
+
+
+def tell_death(command, code, report, errors):
+    """Told last, and shortly: Meson shows the end of a long output alone. A sanitizer's first lines say what it found."""
+    print(f"FAILED {last_case(report)}\n{command[0]} left no whole report (exit code {code})")
+    lines = errors.read().splitlines()
+    found = next((i for i, line in enumerate(lines) if SANITIZER.search(line)), None)
+    if found is not None:
+        print("\n".join(line[:SHOWN_LINE_MAX] for line in lines[found:found + SHOWN_LINES]))
+
+
 def run_catch(command, reports):
     fd, report = tempfile.mkstemp(prefix=Path(command[0]).name + "-", suffix=".xml", dir=reports)
     os.close(fd)
-    code = run([*command, "-r", "xml", "-d", "yes", "-o", report])
-    counts = count_report(report)
-    if counts is None:
-        print(f"{command[0]} left no whole report (exit code {code})")
-        counts = (0, 1, 0)
-    elif code != 0 and counts[1] == 0:
-        print(f"all cases passed, and yet the exit code is {code}")
+    with tempfile.TemporaryFile("w+", errors="replace") as errors:
+        code = run([*command, "-r", "xml", "-d", "yes", "-o", report], stderr=errors)
+        errors.seek(0)
+        sys.stderr.write(errors.read())
+        errors.seek(0)
+        counts = count_report(report)
+        if counts is None:
+            tell_death(command, code, report, errors)
+            counts = (0, 1, 0)
+    if code != 0 and counts[1] == 0:
+        print(f"FAILED {command[0]}\nall cases passed, and yet the exit code is {code}")
         counts = (counts[0], 1, counts[2])
     return code, counts
 
@@ -104,7 +126,7 @@ def run_other(command):
     told = CASES.findall(text)
     counts = tuple(map(int, told[-1])) if told else (int(code == 0), int(code not in (0, SKIPPED)), int(code == SKIPPED))
     if code not in (0, SKIPPED) and counts[1] == 0:
-        print(f"no case failed, and yet the exit code is {code}")
+        print(f"FAILED {command[0]}\nno case failed, and yet the exit code is {code}")
         counts = (counts[0], 1, counts[2])
     return code, counts
 
