@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "config/batch_operations/types.h"
+#include "config/batch_operation_types.h"
 #include "config/operation.h"
 
 namespace spdld::config {
@@ -11,7 +11,7 @@ namespace {
 const std::vector<BatchOperationType>& batch_table() {
   static const std::vector<BatchOperationType> table = {
 #define BATCH_OPERATION(name) batch_ops::name(),
-#include "config/batch_operations/table.inc"
+#include "config/batch_operations.inc"
 #undef BATCH_OPERATION
   };
   return table;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "config/batch_operation.h"
-#include "config/json.h"
+#include "config/text/json.h"
 
 namespace spdld::config {
 namespace {

@@ -1,6 +1,6 @@
-// The one table of sources, and the help on operations and sources. The checks of config/load.h, `spdlctl ops` and the
-// documentation all read the tables; the daemon binds each name to code (a test holds the two together). Constant
-// data; any thread.
+// The one table of sources, and the help on operations and sources. The checks of config/checks/load.h, `spdlctl ops`
+// and the documentation all read the tables; the daemon binds each name to code (a test holds the two together).
+// Constant data; any thread.
 #pragma once
 
 #include <span>
@@ -48,6 +48,9 @@ inline constexpr std::string_view kSourceField = "source";
 // The signature of a field of a source of this type with these parameters: an integer for classes that the listing
 // numbers, bytes for all others.
 Signature field_signature(const SourceType& source, std::string_view field, const Parameters& parameters = {});
+
+// Whether the source's `where` leaves rows out.
+bool has_condition(const SourceSpec& spec);
 
 // The tables as text for people (`spdlctl ops`) and as JSON.
 std::string operations_text();

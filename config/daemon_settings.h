@@ -143,8 +143,8 @@ struct DaemonSettings {
   std::map<std::string, Allowed> access;  // by pipeline name; "*": all others. Without an entry: daemon's uid and root
   std::map<std::string, double> cpu_weights;  // by the name of a named pipeline, in place of what its own file says
 
-  // The HTTP server for monitoring: where it listens (config/http_address.h; empty: nowhere), what it asks its clients
-  // for, and whether it shows the status page.
+  // The HTTP server for monitoring: where it listens (config/text/http_address.h; empty: nowhere), what it asks its
+  // clients for, and whether it shows the status page.
   std::string http_listen;
   uint32_t http_socket_mode = 0600;  // of a Unix socket
   std::filesystem::path http_token_file;

@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "config/operations/types.h"
+#include "config/operation_types.h"
 
 namespace spdld::config {
 namespace {
@@ -12,7 +12,7 @@ namespace {
 const std::vector<OperationType>& table() {
   static const std::vector<OperationType> table = {
 #define OPERATION(name, medium) ops::name(),
-#include "config/operations/table.inc"
+#include "config/operations.inc"
 #undef OPERATION
   };
   return table;
@@ -71,8 +71,7 @@ std::string cant_follow_pieces(const OperationType& operation) {
 }
 
 std::string cant_cut_frames(const OperationType& operation) {
-  return std::string(operation.name) +
-         " can't follow several frames: it cuts several pieces out of one picture";
+  return std::string(operation.name) + " can't follow several frames: it cuts several pieces out of one picture";
 }
 
 const OperationType& type_of(const OperationSpec& spec) {

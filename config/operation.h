@@ -1,6 +1,6 @@
 // The operations of outputs: one type for each, with its name, parameters, help, and the signature that it gives for
 // the signature that it takes. Each stands in a file of its own, config/operations/NAME.cpp, and in one line of
-// config/operations/table.inc; its code stands in daemon/media/MEDIUM/NAME.cpp. The checks, `spdlctl ops`, the
+// config/operations.inc; its code stands in daemon/media/MEDIUM/NAME.cpp. The checks, `spdlctl ops`, the
 // documentation and the daemon read the same types, so that a chain is right for all of them or for none. Constant
 // data and pure functions; any thread.
 #pragma once

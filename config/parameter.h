@@ -1,5 +1,5 @@
 // A parameter of an operation, of a source or of a table of a file: its name, type, bounds and help. The checks of
-// config/load.h, `spdlctl ops` and the documentation all read it. Constant data; any thread.
+// config/checks/load.h, `spdlctl ops` and the documentation all read it. Constant data; any thread.
 #pragma once
 
 #include <cstdint>

@@ -4,7 +4,7 @@
 #include <array>
 #include <string_view>
 
-#include "config/json.h"
+#include "config/text/json.h"
 
 namespace spdld::config {
 namespace {

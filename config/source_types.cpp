@@ -328,4 +328,9 @@ std::span<const SourceType> sources() {
   return table;
 }
 
+bool has_condition(const SourceSpec& spec) {
+  const auto found = spec.parameters.find(kConditionKey);
+  return found != spec.parameters.end() && found->second != Value(std::string());
+}
+
 }  // namespace spdld::config

@@ -6,9 +6,8 @@
 #include <utility>
 
 #include "config/catalogue.h"
-#include "config/check.h"
-#include "config/json.h"
 #include "config/operation.h"
+#include "config/text/json.h"
 
 namespace spdld::config {
 namespace {

@@ -1,7 +1,8 @@
 // A pipeline file's content, typed and checked. Plain values; no thread owns them.
 //
-// A PipelineSpec only comes out of config/load.h, which has checked every key against config/catalogue.h: a reader may
-// rely on its bounds. The daemon makes the checks that need the data set's own listing (does `from` exist there?).
+// A PipelineSpec only comes out of config/checks/load.h, which has checked every key against config/catalogue.h: a
+// reader may rely on its bounds. The daemon makes the checks that need the data set's own listing (does `from` exist
+// there?).
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@
 #include <variant>
 #include <vector>
 
-#include "config/dtype.h"
+#include "config/text/dtype.h"
 
 namespace spdld::config {
 
@@ -79,7 +80,7 @@ struct VaryingSpec {
 struct OutputSpec {
   std::string name;  // of the tensor in the batch: [A-Za-z_][A-Za-z0-9_.-]*, unique; "sample_id" is taken
   // The sample's field: image, class, path; or a member's extension, several of them, or a JSON value in one, as
-  // config/field_path.h says.
+  // config/text/field_path.h says.
   std::string from;
   // The operations chain by the catalogue's Flow and end in a tensor or an integer. A chain that was written to end in
   // an image or in audio has got its implicit end (`convert`) here, and an output with a `dtype` its parse-int or
@@ -155,7 +156,7 @@ struct SourceSpec : Selection {
   Access access = Access::kAuto;
   uint64_t stream_bytes_max = kStreamBytes;  // of archives that are read in blocks, in memory
   // Whose labels are names: the absolute path of a file with the classes in the order of their numbers
-  // (daemon/source/class_list.h); or an end of a line, and then the list itself; empty: as the data has them.
+  // (daemon/source/folders/class_list.h); or an end of a line, and then the list itself; empty: as the data has them.
   std::string classes = {};
   // Of a table: the column that has the samples' weights (OrderSpec::weights_column); empty: none is wanted.
   std::string weights_column = {};
@@ -296,7 +297,7 @@ struct BatchSpec {
   LastBatch last = LastBatch::kShort;
   uint32_t prefetch_depth = 4;  // the most batches being filled or ready, beyond the batches held
   uint32_t held_max = 2;        // batches a trainer may hold at once; a ring has prefetch_depth + held_max slots
-  std::string device = "auto";  // as config/device.h reads it
+  std::string device = "auto";  // as config/text/device.h reads it
   std::vector<BatchOperationSpec> ops = {};
   uint64_t group = 0;                  // so many neighbours are mixed with one another; divides a batch; 0: without ops
   std::string lam = {}, partner = {};  // names of further tensors; empty: none
@@ -311,7 +312,7 @@ struct PipelineSpec {
   uint64_t seed = 0;
   OnBad on_bad = OnBad::kSubstitute;
   // How many of the samples that a rank takes in an epoch may be bad: below 1 a part of them, else a number of samples.
-  // None: "auto", as daemon/pipeline/bad_limit.h explains.
+  // None: "auto", as daemon/pipeline/order/bad_limit.h explains.
   std::optional<double> bad_max = {};
   CacheForm cache = CacheForm::kAuto;
   Share share = Share::kCache;

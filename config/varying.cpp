@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "config/element.h"
 #include "config/operation.h"
+#include "config/text/element.h"
 
 namespace spdld::config {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "config/check.h"
+#include "config/text/words.h"
 #include "config/operation.h"
 #include "config/size_schedule.h"
 

@@ -9,9 +9,9 @@
 #include <exception>
 #include <utility>
 
-#include "config/arguments.h"
-#include "config/load.h"
-#include "daemon/base/log.h"
+#include "config/checks/load.h"
+#include "config/text/arguments.h"
+#include "daemon/base/system/log.h"
 #include "daemon/node/node.h"
 
 namespace {

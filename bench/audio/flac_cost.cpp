@@ -15,8 +15,8 @@
 #include <iterator>
 #include <vector>
 
-#include "daemon/media/ffmpeg/audio_decoder.h"
-#include "daemon/media/ffmpeg/load.h"
+#include "daemon/media/ffmpeg/libraries/load.h"
+#include "daemon/media/ffmpeg/sound/audio_decoder.h"
 
 using namespace spdld;
 

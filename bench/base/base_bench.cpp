@@ -5,10 +5,10 @@
 #include <mutex>
 #include <vector>
 
-#include "daemon/base/cpu.h"
 #include "daemon/base/distribution.h"
 #include "daemon/base/fair_pool.h"
 #include "daemon/base/statistics.h"
+#include "daemon/base/system/cpu.h"
 
 namespace {
 

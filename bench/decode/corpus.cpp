@@ -10,8 +10,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "daemon/media/image/image_decoder.h"
-#include "tests/support/jpeg_maker.h"
+#include "daemon/media/image/codecs/image_decoder.h"
+#include "tests/support/makers/jpeg_maker.h"
 
 namespace spdld::bench {
 namespace {

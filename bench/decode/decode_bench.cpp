@@ -9,9 +9,9 @@
 
 #include "bench/decode/bare_crop.h"
 #include "bench/decode/corpus.h"
-#include "config/load.h"
-#include "daemon/media/image/image_decoder.h"
-#include "tests/support/jpeg_maker.h"
+#include "config/checks/load.h"
+#include "daemon/media/image/codecs/image_decoder.h"
+#include "tests/support/makers/jpeg_maker.h"
 #include "tests/support/picture_chain.h"
 
 namespace {

@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/media/image/image_decoder.h"
+#include "daemon/media/image/codecs/image_decoder.h"
 #include "tests/support/planes_memory.h"
 
 namespace {

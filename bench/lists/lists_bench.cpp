@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "daemon/media/text/json/json_reader.h"
-#include "tests/support/npy_maker.h"
+#include "tests/support/makers/npy_maker.h"
 #include "tests/support/one_chain.h"
 
 namespace {

@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/base/cpu.h"
+#include "daemon/base/system/cpu.h"
 #include "daemon/memory/host/host_slot.h"
 #include "daemon/pipeline/stream.h"
 

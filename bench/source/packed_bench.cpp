@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "bench/source/files.h"
-#include "daemon/base/cpu.h"
-#include "daemon/source/fetch_router.h"
+#include "daemon/base/system/cpu.h"
+#include "daemon/source/fetching/fetch_router.h"
 
 namespace {
 

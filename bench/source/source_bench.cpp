@@ -8,8 +8,8 @@
 
 #include "bench/source/files.h"
 #include "daemon/base/fair_pool.h"
-#include "daemon/source/bounds.h"
-#include "daemon/source/fetcher.h"
+#include "daemon/source/fetching/fetcher.h"
+#include "daemon/source/files/bounds.h"
 
 namespace {
 

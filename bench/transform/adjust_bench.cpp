@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/media/image/adjustment.h"
+#include "daemon/media/image/adjustments/adjustment.h"
 
 namespace {
 

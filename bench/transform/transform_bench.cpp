@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "config/load.h"
+#include "config/checks/load.h"
 #include "tests/support/picture_chain.h"
 
 namespace {

@@ -17,10 +17,10 @@
 #include <vector>
 
 #include "bench/video/measured.h"
-#include "config/load.h"
+#include "config/checks/load.h"
 #include "daemon/media/chain.h"
-#include "daemon/media/ffmpeg/load.h"
-#include "daemon/media/ffmpeg/video_decoder.h"
+#include "daemon/media/ffmpeg/libraries/load.h"
+#include "daemon/media/ffmpeg/pictures/video_decoder.h"
 #include "daemon/media/node.h"
 
 using namespace spdld;

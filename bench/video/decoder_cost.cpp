@@ -18,11 +18,11 @@
 #include <vector>
 
 #include "bench/video/measured.h"
-#include "daemon/media/ffmpeg/audio_index.h"
-#include "daemon/media/ffmpeg/decoder_pool.h"
-#include "daemon/media/ffmpeg/frame_pool.h"
-#include "daemon/media/ffmpeg/load.h"
-#include "daemon/media/ffmpeg/video_decoder.h"
+#include "daemon/media/ffmpeg/libraries/decoder_pool.h"
+#include "daemon/media/ffmpeg/libraries/frame_pool.h"
+#include "daemon/media/ffmpeg/libraries/load.h"
+#include "daemon/media/ffmpeg/pictures/video_decoder.h"
+#include "daemon/media/ffmpeg/sound/audio_index.h"
 
 using namespace spdld;
 using namespace spdld::bench;

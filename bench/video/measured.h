@@ -9,7 +9,7 @@
 #include <iterator>
 #include <vector>
 
-#include "daemon/base/cpu.h"
+#include "daemon/base/system/cpu.h"
 
 namespace spdld::bench {
 

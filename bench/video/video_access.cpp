@@ -21,9 +21,9 @@
 
 #include "bench/video/measured.h"
 #include "daemon/media/ffmpeg/kept_index.h"
-#include "daemon/media/ffmpeg/load.h"
-#include "daemon/media/ffmpeg/video_decoder.h"
-#include "daemon/media/ffmpeg/video_stretches.h"
+#include "daemon/media/ffmpeg/libraries/load.h"
+#include "daemon/media/ffmpeg/pictures/video_decoder.h"
+#include "daemon/media/ffmpeg/pictures/video_stretches.h"
 
 using namespace spdld;
 using namespace spdld::bench;

@@ -8,8 +8,8 @@
 #include "client/cli/query.h"
 #include "client/cli/table.h"
 #include "config/catalogue.h"
-#include "config/document.h"
-#include "config/load.h"
+#include "config/checks/document.h"
+#include "config/checks/load.h"
 #include "config/views.h"
 
 namespace spdld::cli {

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "config/arguments.h"
+#include "config/text/arguments.h"
 
 namespace spdld::cli {
 

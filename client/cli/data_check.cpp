@@ -9,8 +9,8 @@
 #include <set>
 
 #include "config/catalogue.h"
-#include "config/remote_uri.h"
 #include "config/side_paths.h"
+#include "config/text/remote_uri.h"
 #include "config/uri_pattern.h"
 
 namespace spdld::cli {

@@ -8,7 +8,7 @@
 #include <charconv>
 #include <cstdlib>
 
-#include "config/document.h"
+#include "config/text/words.h"
 
 namespace spdld::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include "client/cli/cli.h"
 #include "client/cli/format.h"
 #include "client/cli/query.h"
-#include "config/arguments.h"
+#include "config/text/arguments.h"
 
 namespace spdld::cli {
 namespace {

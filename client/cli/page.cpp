@@ -15,8 +15,8 @@
 #include "client/cli/new_file.h"
 #include "client/cli/page_token.h"
 #include "client/cli/query.h"
-#include "config/http_address.h"
-#include "config/http_token.h"
+#include "config/text/http_address.h"
+#include "config/text/http_token.h"
 #include "proto/unique_fd.h"
 
 extern char** environ;

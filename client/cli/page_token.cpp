@@ -12,8 +12,8 @@
 #include <initializer_list>
 
 #include "client/cli/format.h"
-#include "config/http_token.h"
-#include "config/load.h"
+#include "config/checks/load.h"
+#include "config/text/http_token.h"
 #include "proto/unique_fd.h"
 
 namespace spdld::cli {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "config/http_address.h"
+#include "config/text/http_address.h"
 
 namespace spdld::cli {
 

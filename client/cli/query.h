@@ -7,7 +7,7 @@
 #include <string>
 
 #include "client/cli/cli.h"
-#include "config/json.h"
+#include "config/text/json.h"
 
 namespace spdld::cli {
 

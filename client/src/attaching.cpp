@@ -76,7 +76,7 @@ Outcome Greeting::say_hello() {
       proto::CreateHello(builder, proto::kVersionMin, proto::kVersionMax, client, ::getpid(), capabilities);
   const UniqueFd self = proto::open_pidfd(::getpid());
   if (!self) {
-    return failure(SPDLD_UNSUPPORTED, "pidfd_open is not possible here (" + std::generic_category().message(errno) +
+    return failure(SPDLD_UNSUPPORTED, "pidfd_open is not possible here (" + text_of_errno(errno) +
                                           "): the daemon needs it to see this process end; Linux has it since 5.3");
   }
   const int fds[] = {self.get()};
@@ -126,7 +126,7 @@ Outcome Attaching::ask() {
     memory = proto::text_to_memfd(request_.spec, "spdld-spec");
     if (!memory) {
       return failure(SPDLD_INVALID, "the spec of " + std::to_string(request_.spec.size()) + " bytes cannot be sent (" +
-                                        std::generic_category().message(errno) + ")");
+                                        text_of_errno(errno) + ")");
     }
   }
   flatbuffers::FlatBufferBuilder builder;

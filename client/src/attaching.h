@@ -6,9 +6,9 @@
 #include <optional>
 #include <string>
 
-#include "client/src/gpu_request.h"
-#include "client/src/private_daemon.h"
-#include "client/src/ring.h"
+#include "client/src/calls/private_daemon.h"
+#include "client/src/gpu/gpu_request.h"
+#include "client/src/ring/ring.h"
 #include "proto/guarded_state.h"
 
 namespace spdld::client {

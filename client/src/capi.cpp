@@ -9,11 +9,11 @@
 #include <memory>
 #include <string>
 
-#include "client/src/nvtx.h"
+#include "client/src/gpu/nvtx.h"
 #include "client/src/options.h"
 #include "client/src/query.h"
 #include "client/src/resident.h"
-#include "client/src/returns.h"
+#include "client/src/ring/returns.h"
 
 using namespace spdld::client;  // NOLINT: this file is the border of that namespace
 namespace proto = spdld::proto;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "client/src/returns.h"
+#include "client/src/ring/returns.h"
 
 namespace spdld::client {
 

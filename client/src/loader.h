@@ -8,11 +8,11 @@
 #include <string>
 
 #include "client/src/attaching.h"
-#include "client/src/batch.h"
 #include "client/src/fallback.h"
 #include "client/src/job_names.h"
 #include "client/src/pushed.h"
 #include "client/src/replay.h"
+#include "client/src/ring/batch.h"
 #include "client/src/seeking.h"
 #include "client/src/state.h"
 #include "proto/guarded_state.h"

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <functional>
 
-#include "client/src/environment.h"
+#include "client/src/calls/environment.h"
 #include "client/src/job_names.h"
 #include "client/src/spec_file.h"
 #include "proto/text.h"

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "client/src/ring.h"
+#include "client/src/ring/ring.h"
 
 namespace spdld::client {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "client/src/deadline.h"
-#include "client/src/outcome.h"
+#include "client/src/calls/deadline.h"
+#include "client/src/calls/outcome.h"
 
 namespace spdld::client {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "client/src/batch.h"
+#include "client/src/ring/batch.h"
 
 namespace spdld::client {
 

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <vector>
 
-#include "client/src/per_process.h"
+#include "client/src/calls/per_process.h"
 
 namespace spdld::client {
 

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "client/src/ring.h"
+#include "client/src/ring/ring.h"
 #include "proto/guarded_state.h"
 
 namespace spdld::client {

@@ -24,7 +24,7 @@ Outcome read_file(const std::string& path, std::string& text) {
   struct stat status = {};
   if (!file || ::fstat(file.get(), &status) != 0) {
     const spdld_result result = errno == EACCES ? SPDLD_DENIED : SPDLD_NOT_FOUND;
-    return failure(result, "cannot open the pipeline file " + path + ": " + std::generic_category().message(errno));
+    return failure(result, "cannot open the pipeline file " + path + ": " + text_of_errno(errno));
   }
   if (!S_ISREG(status.st_mode)) return failure(SPDLD_INVALID, path + " is not a regular file");
   if (status.st_size > static_cast<off_t>(proto::kTextBytesMax)) {
@@ -36,7 +36,7 @@ Outcome read_file(const std::string& path, std::string& text) {
     const ssize_t count = ::pread(file.get(), text.data() + done, text.size() - done, static_cast<off_t>(done));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0)
-      return failure(SPDLD_NOT_FOUND, "cannot read " + path + ": " + std::generic_category().message(errno));
+      return failure(SPDLD_NOT_FOUND, "cannot read " + path + ": " + text_of_errno(errno));
     if (count == 0) break;  // it has become shorter
     done += static_cast<size_t>(count);
   }

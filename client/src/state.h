@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "client/src/ring.h"
+#include "client/src/ring/ring.h"
 
 namespace spdld::client {
 

@@ -1,4 +1,4 @@
-#include "config/batch_operations/types.h"
+#include "config/batch_operation_types.h"
 #include "config/operations/common.h"
 
 namespace spdld::config::batch_ops {

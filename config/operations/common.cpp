@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "config/check.h"
 #include "config/picture_pixels.h"
 #include "config/picture_size.h"
 #include "config/size_schedule.h"
+#include "config/text/words.h"
 #include "config/varying.h"
 
 namespace spdld::config::ops {

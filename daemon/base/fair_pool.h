@@ -40,8 +40,8 @@
 #include <thread>
 #include <vector>
 
-#include "daemon/base/cpu.h"
 #include "daemon/base/statistics.h"
+#include "daemon/base/system/cpu.h"
 
 namespace spdld {
 

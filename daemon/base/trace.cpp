@@ -8,7 +8,7 @@
 #include <cstring>
 #include <new>
 
-#include "daemon/base/memory_reserve.h"
+#include "daemon/base/system/memory_reserve.h"
 
 namespace spdld::trace {
 namespace {

@@ -23,9 +23,9 @@
 #include <type_traits>
 #include <vector>
 
-#include "daemon/base/cpu.h"
 #include "daemon/base/result.h"
 #include "daemon/base/statistics.h"
+#include "daemon/base/system/cpu.h"
 
 namespace spdld::trace {
 

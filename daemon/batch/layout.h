@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "config/dtype.h"
+#include "config/text/dtype.h"
 
 namespace spdld::batch {
 

@@ -9,8 +9,8 @@
 #include <new>
 #include <utility>
 
-#include "daemon/base/cpu.h"
-#include "daemon/base/log.h"
+#include "daemon/base/system/cpu.h"
+#include "daemon/base/system/log.h"
 
 namespace spdld::control {
 namespace {

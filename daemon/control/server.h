@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/base/closer.h"
-#include "daemon/base/event_loop.h"
+#include "daemon/base/system/closer.h"
+#include "daemon/base/system/event_loop.h"
 #include "daemon/control/service.h"
 #include "daemon/control/session.h"
 #include "daemon/control/user_share.h"

@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <new>
 
-#include "daemon/base/cpu.h"
-#include "daemon/base/log.h"
+#include "daemon/base/system/cpu.h"
+#include "daemon/base/system/log.h"
 #include "daemon/control/commands.h"
 #include "daemon/control/session_reply.h"
 #include "daemon/control/texts.h"

@@ -8,8 +8,8 @@
 #include <map>
 #include <memory>
 
-#include "daemon/base/closer.h"
-#include "daemon/base/event_loop.h"
+#include "daemon/base/system/closer.h"
+#include "daemon/base/system/event_loop.h"
 #include "daemon/control/outbox.h"
 #include "daemon/control/service.h"
 #include "daemon/control/user_share.h"

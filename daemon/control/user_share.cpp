@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "daemon/base/cpu.h"
+#include "daemon/base/system/cpu.h"
 
 namespace spdld::control {
 namespace {

@@ -11,8 +11,8 @@
 #include <functional>
 #include <map>
 
-#include "daemon/base/allowance.h"
 #include "daemon/base/result.h"
+#include "daemon/base/system/allowance.h"
 
 namespace spdld::control {
 

@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "daemon/base/cpu.h"
+#include "daemon/base/system/cpu.h"
 
 namespace spdld::delivery {
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/base/allowance.h"
+#include "daemon/base/system/allowance.h"
 #include "daemon/http/answer.h"
 
 namespace spdld::http {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "config/http_address.h"
+#include "config/text/http_address.h"
 #include "proto/unique_fd.h"
 
 namespace spdld::http {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "config/http_address.h"
-#include "daemon/base/hex.h"
+#include "config/text/http_address.h"
+#include "daemon/base/formats/hex.h"
 
 namespace spdld::http {
 namespace {

@@ -14,8 +14,8 @@
 #include <thread>
 #include <utility>
 
-#include "daemon/base/cpu.h"
-#include "daemon/base/log.h"
+#include "daemon/base/system/cpu.h"
+#include "daemon/base/system/log.h"
 #include "daemon/http/connection.h"
 
 namespace spdld::http {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/base/event_loop.h"
+#include "daemon/base/system/event_loop.h"
 #include "daemon/http/answer.h"
 #include "proto/unique_fd.h"
 

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "config/http_token.h"
+#include "config/text/http_token.h"
 #include "daemon/base/result.h"
 #include "proto/unique_fd.h"
 

@@ -7,7 +7,7 @@
 namespace spdld::http {
 
 // The only line of the file. Throws SetupError where the file can't be read, where its group may write to it or others
-// may read it, or where the line is no token (config/http_token.h).
+// may read it, or where the line is no token (config/text/http_token.h).
 std::string load_token(const std::filesystem::path& file);
 
 }  // namespace spdld::http

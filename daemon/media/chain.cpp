@@ -14,7 +14,7 @@ using AddOperation = void (*)(const Part& part, Nodes& nodes);
 // In the order of the table, as config::operations().
 constexpr AddOperation kAdd[] = {
 #define OPERATION(name, medium) ops::name,
-#include "config/operations/table.inc"
+#include "config/operations.inc"
 #undef OPERATION
 };
 

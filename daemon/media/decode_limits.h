@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "daemon/base/cpu.h"
+#include "daemon/base/system/cpu.h"
 
 namespace spdld::media {
 

@@ -1,6 +1,7 @@
-// The function of each operation of config/operations/table.inc: it adds the operation's code to a chain, as a node of
-// its own or as a part of the last node. Each stands in daemon/media/MEDIUM/NAME.cpp. May throw SetupError. The function
-// of an operation that holds others is called behind theirs, and takes from the node what they have added to it.
+// The function of each operation of config/operations.inc: it adds the operation's code to a chain, as a node of
+// its own or as a part of the last node. Each stands in daemon/media/MEDIUM/NAME.cpp. May throw SetupError. The
+// function of an operation that holds others is called behind theirs, and takes from the node what they have added to
+// it.
 #pragma once
 
 #include "daemon/media/node.h"
@@ -8,7 +9,7 @@
 namespace spdld::media::ops {
 
 #define OPERATION(name, medium) void name(const Part& part, Nodes& nodes);
-#include "config/operations/table.inc"
+#include "config/operations.inc"
 #undef OPERATION
 
 }  // namespace spdld::media::ops

@@ -13,8 +13,8 @@
 #include <string_view>
 #include <utility>
 
-#include "daemon/base/cpu.h"
 #include "daemon/base/statistics.h"
+#include "daemon/base/system/cpu.h"
 
 namespace spdld::media {
 

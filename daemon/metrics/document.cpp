@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "daemon/base/cpu.h"
+#include "daemon/base/system/cpu.h"
 
 namespace spdld::metrics {
 namespace {

@@ -2,7 +2,7 @@
 // any thread.
 #pragma once
 
-#include "config/json.h"
+#include "config/text/json.h"
 #include "daemon/metrics/figures.h"
 #include "daemon/metrics/history.h"
 

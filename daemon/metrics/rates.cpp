@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "daemon/base/cpu.h"
+#include "daemon/base/system/cpu.h"
 
 namespace spdld::metrics {
 namespace {

@@ -10,7 +10,7 @@ namespace {
 // In the order of the table, as config::batch_operations().
 constexpr std::array kMake = {
 #define BATCH_OPERATION(name) &ops::name,
-#include "config/batch_operations/table.inc"
+#include "config/batch_operations.inc"
 #undef BATCH_OPERATION
 };
 

@@ -91,7 +91,7 @@ struct Part {
   std::vector<config::Signature> images;  // the ends of spec.images
   BoxFormat boxes = BoxFormat::kXyxy;     // of the list of boxes, where the operation has one
 };
-// Precondition: config/load.h has accepted the operation.
+// Precondition: config/checks/load.h has accepted the operation.
 std::unique_ptr<Operation> make_operation(const Part& part);
 
 }  // namespace spdld::mixing

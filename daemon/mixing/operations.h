@@ -1,4 +1,4 @@
-// The maker of each operation of config/batch_operations/table.inc; each stands in daemon/mixing/NAME.cpp.
+// The maker of each operation of config/batch_operations.inc; each stands in daemon/mixing/NAME.cpp.
 #pragma once
 
 #include "daemon/mixing/operation.h"
@@ -6,7 +6,7 @@
 namespace spdld::mixing::ops {
 
 #define BATCH_OPERATION(name) std::unique_ptr<Operation> name(const Part& part);
-#include "config/batch_operations/table.inc"
+#include "config/batch_operations.inc"
 #undef BATCH_OPERATION
 
 }  // namespace spdld::mixing::ops

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "config/dtype.h"
+#include "config/text/dtype.h"
 
 namespace spdld::mixing {
 

@@ -5,14 +5,14 @@
 #include <filesystem>
 #include <utility>
 
-#include "config/load.h"
-#include "config/remote_uri.h"
+#include "config/checks/load.h"
 #include "config/side_paths.h"
+#include "config/text/remote_uri.h"
 #include "config/uri_pattern.h"
-#include "daemon/base/log.h"
-#include "daemon/node/access.h"
+#include "daemon/base/system/log.h"
+#include "daemon/node/access/access.h"
 #include "daemon/node/node.h"
-#include "daemon/node/sight.h"
+#include "daemon/node/reports/sight.h"
 
 namespace spdld::node {
 namespace {

@@ -8,10 +8,10 @@
 #include <random>
 #include <utility>
 
-#include "config/http_address.h"
-#include "daemon/base/cpu.h"
-#include "daemon/base/log.h"
+#include "config/text/http_address.h"
 #include "daemon/base/result.h"
+#include "daemon/base/system/cpu.h"
+#include "daemon/base/system/log.h"
 #include "daemon/http/listener.h"
 #include "daemon/http/token.h"
 

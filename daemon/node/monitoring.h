@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "config/daemon_settings.h"
-#include "daemon/base/event_loop.h"
+#include "daemon/base/system/event_loop.h"
 #include "daemon/http/health.h"
 #include "daemon/http/server.h"
 #include "proto/unique_fd.h"

@@ -10,19 +10,19 @@
 #include <cstring>
 #include <random>
 
-#include "config/json.h"
-#include "config/load.h"
-#include "daemon/base/log.h"
-#include "daemon/base/memory_limit.h"
-#include "daemon/base/memory_reserve.h"
-#include "daemon/node/access.h"
-#include "daemon/node/defaults.h"
-#include "daemon/node/finding.h"
-#include "daemon/node/measuring.h"
-#include "daemon/node/reload.h"
-#include "daemon/node/reports.h"
-#include "daemon/node/web.h"
-#include "daemon/source/fetcher.h"
+#include "config/checks/load.h"
+#include "config/text/json.h"
+#include "daemon/base/system/log.h"
+#include "daemon/base/system/memory_limit.h"
+#include "daemon/base/system/memory_reserve.h"
+#include "daemon/node/access/access.h"
+#include "daemon/node/reports/finding.h"
+#include "daemon/node/reports/measuring.h"
+#include "daemon/node/reports/reports.h"
+#include "daemon/node/reports/web.h"
+#include "daemon/node/settings/defaults.h"
+#include "daemon/node/settings/reload.h"
+#include "daemon/source/fetching/fetcher.h"
 
 namespace spdld::node {
 namespace {
@@ -169,7 +169,7 @@ void Node::run() {
             options_.settings.cpu_budget ? "setting" : std::string(cpu_limit_.limited_by),
             options_.settings.fetch_concurrency);
   monitoring_.note_ready();
-  monitoring_.start([this](bool page) { return web_routes([this] { return view(); }, page); });
+  monitoring_.start([this](bool page) { return web_routes([this] { return state(); }, page); });
   supervisor_.ready(status);
   loop_.run();
   leave_errors(true);
@@ -213,7 +213,7 @@ void Node::look_after_all() {
   pipelines_.look_at_listings(now_ns);
   pipelines_.note_cpu(pool_.busy_ns().value());
   host_memory_.tick(now_ns);
-  measuring_->tick(view());
+  measuring_->tick(state());
   tell_disk_trouble();
   tell_short_memory();
   log::tell_left_out();
@@ -225,7 +225,7 @@ void Node::look_after_all() {
 }
 
 void Node::tell_short_memory() {
-  const uint64_t waits = memory_waits(view()), shortages = memory_reserve::shortages(), now_ns = monotonic_ns();
+  const uint64_t waits = memory_waits(state()), shortages = memory_reserve::shortages(), now_ns = monotonic_ns();
   if (waits <= memory_waits_told_ && shortages <= shortages_told_) return;
   if (short_memory_told_ns_ && now_ns - short_memory_told_ns_ < kShortMemoryNs) return;
   log::warn("spdld is short of memory: samples have waited for memory {} times, and {} allocations have failed", waits,
@@ -243,7 +243,7 @@ void Node::tell_disk_trouble() {
 
 void Node::leave_errors(bool last) {
   if (!options_.is_private) return;
-  last_errors_.look(errors_total(view()), monotonic_ns(), last, [this] { return last_errors_document(view()); });
+  last_errors_.look(errors_total(state()), monotonic_ns(), last, [this] { return last_errors_document(state()); });
 }
 
 void Node::on_emptied() {
@@ -312,28 +312,28 @@ void Node::take_settings(const config::DaemonSettings& read) {
   log::warn("SIGHUP: {} was read anew; what it says of {} takes effect when spdld is restarted", file, waiting);
 }
 
-Node::View Node::view() const {
-  return {options_,
-          cpu_limit_,
-          pool_,
-          pipelines_,
-          seating_.feeds(),
-          *server_,
-          daemon_id_,
-          static_cast<double>(monotonic_ns() - started_ns_) * 1e-9,
-          draining_,
-          seating_.slot_bytes(),
-          host_memory_.spare_bytes(),
-          gpus_,
-          seating_.quarantine(),
-          *cache_,
-          stores_,
-          *router_,
-          tuning_,
-          seating_.ring_use(),
-          measuring_->history(),
-          measuring_->pss_bytes(),
-          decode_memory_};
+State Node::state() const {
+  return {.options = options_,
+          .cpu_limit = cpu_limit_,
+          .pool = pool_,
+          .pipelines = pipelines_,
+          .feeds = seating_.feeds(),
+          .server = *server_,
+          .daemon_id = daemon_id_,
+          .uptime_s = static_cast<double>(monotonic_ns() - started_ns_) * 1e-9,
+          .draining = draining_,
+          .slot_bytes = seating_.slot_bytes(),
+          .spare_slot_bytes = host_memory_.spare_bytes(),
+          .gpus = gpus_,
+          .quarantine = seating_.quarantine(),
+          .cache = *cache_,
+          .stores = stores_,
+          .router = *router_,
+          .tuning = tuning_,
+          .ring_use = seating_.ring_use(),
+          .history = measuring_->history(),
+          .pss_bytes = measuring_->pss_bytes(),
+          .decode_memory = decode_memory_};
 }
 
 // A private daemon begins to serve the page when its user asks for the page.
@@ -355,7 +355,7 @@ Result<std::string> Node::query(const control::Client& client, std::string_view 
   if (topic == "trace") {
     return recorder_.query(client, argument,
                            [&](const std::string& name) -> Result<std::shared_ptr<pipeline::Pipeline>> {
-                             const auto found = find_pipeline(view(), client, name);
+                             const auto found = find_pipeline(state(), client, name);
                              if (!found) return found.error();
                              if (!(*found)->pipeline) return still_being_listed(name);
                              return (*found)->pipeline;
@@ -363,11 +363,11 @@ Result<std::string> Node::query(const control::Client& client, std::string_view 
   }
   if (topic == "page") return page_document(client);
   if (topic == "status" || topic == "metrics") measuring_->freshen(monotonic_ns());
-  if (is_owner(client.uid)) return report(view(), client, topic, argument);  // they read what they have just written
+  if (is_owner(client.uid)) return report(state(), client, topic, argument);  // they read what they have just written
   const Answers::Question question{client.uid, topic, argument};
   const uint64_t now_ns = monotonic_ns();
   if (const std::string* kept = answers_.find(question, now_ns)) return *kept;
-  auto answer = report(view(), client, topic, argument);
+  auto answer = report(state(), client, topic, argument);
   if (answer) answers_.keep(question, *answer, now_ns);
   return answer;
 }

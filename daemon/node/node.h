@@ -8,38 +8,31 @@
 #include <string>
 
 #include "config/daemon_settings.h"
-#include "daemon/base/cpu.h"
-#include "daemon/base/event_loop.h"
+#include "daemon/base/system/cpu.h"
+#include "daemon/base/system/event_loop.h"
 #include "daemon/cache/cache.h"
 #include "daemon/control/server.h"
 #include "daemon/control/service.h"
 #include "daemon/memory/cuda/gpus.h"
 #include "daemon/memory/host/host_memory.h"
 #include "daemon/metrics/history.h"
-#include "daemon/node/answers.h"
-#include "daemon/node/last_errors.h"
 #include "daemon/node/monitoring.h"
-#include "daemon/node/pipelines.h"
+#include "daemon/node/pipelines/pipelines.h"
 #include "daemon/node/recorder.h"
-#include "daemon/node/ring_use.h"
-#include "daemon/node/seating.h"
+#include "daemon/node/reports/answers.h"
+#include "daemon/node/reports/last_errors.h"
+#include "daemon/node/reports/state.h"
+#include "daemon/node/seats/ring_use.h"
+#include "daemon/node/seats/seating.h"
+#include "daemon/node/seats/tuning.h"
 #include "daemon/node/service_supervisor.h"
-#include "daemon/node/tuning.h"
-#include "daemon/source/fetch_router.h"
+#include "daemon/node/settings/options.h"
+#include "daemon/source/fetching/fetch_router.h"
 #include "daemon/store/remote/remote_stores.h"
 
 namespace spdld::node {
 
 class Measuring;
-
-struct Options {
-  config::DaemonSettings settings;      // the settings in force
-  config::DaemonSettings of_file = {};  // as the file was at the start, before the command line's words
-  std::string log_level = {};           // the command line's level, which overrides the file's; empty: none
-  std::filesystem::path config_file;    // read again on SIGHUP; empty: there is none
-  bool is_private = false;              // ends itself `linger_ms` after its last trainer: queries alone don't keep it
-  uint32_t linger_ms = 10'000;
-};
 
 class Node final : public control::Service {
  public:
@@ -57,31 +50,8 @@ class Node final : public control::Service {
   Result<std::string> query(const control::Client& client, std::string_view topic, std::string_view argument) override;
   std::string_view daemon_id() const override { return daemon_id_; }
 
-  // The node's state for the reports.
-  struct View {
-    const Options& options;
-    const CpuLimit& cpu_limit;
-    const FairPool& pool;
-    const Pipelines& pipelines;
-    const std::map<const pipeline::Pipeline*, Seating::Feeds>& feeds;
-    const control::Server& server;
-    const std::string& daemon_id;
-    double uptime_s;
-    bool draining;
-    uint64_t slot_bytes;        // host memory of rings
-    uint64_t spare_slot_bytes;  // kept for later rings
-    const memory::Gpus& gpus;
-    const Quarantine& quarantine;
-    const cache::Cache& cache;
-    const store::remote::RemoteStores& stores;
-    const source::FetchRouter& router;
-    const Tuning& tuning;
-    std::map<uid_t, RingUse> ring_use;
-    const metrics::History& history;  // the figures of the last minute
-    uint64_t pss_bytes;               // as it was some seconds ago
-    const DecodeMemory& decode_memory;
-  };
-  View view() const;
+  // The state that reports tell, as it is at this moment.
+  State state() const;
 
  private:
   // A pipeline, and where its files must lie (empty: anywhere).

@@ -9,11 +9,11 @@
 #include <cmath>
 #include <sstream>
 
-#include "config/document.h"
-#include "config/json.h"
-#include "daemon/base/utc_time.h"
-#include "daemon/node/access.h"
-#include "daemon/node/words.h"
+#include "config/text/json.h"
+#include "config/text/words.h"
+#include "daemon/base/formats/utc_time.h"
+#include "daemon/node/access/access.h"
+#include "daemon/node/reports/words.h"
 #include "proto/seqpacket.h"
 
 namespace spdld::node {

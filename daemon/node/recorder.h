@@ -11,10 +11,10 @@
 #include <string_view>
 #include <vector>
 
-#include "daemon/base/event_loop.h"
+#include "daemon/base/system/event_loop.h"
 #include "daemon/base/trace.h"
 #include "daemon/control/service.h"
-#include "daemon/node/seating.h"
+#include "daemon/node/seats/seating.h"
 #include "daemon/pipeline/pipeline.h"
 
 namespace spdld::node {

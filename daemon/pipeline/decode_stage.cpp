@@ -5,8 +5,8 @@
 #include <new>
 #include <string>
 
-#include "daemon/base/cpu.h"
-#include "daemon/base/memory_reserve.h"
+#include "daemon/base/system/cpu.h"
+#include "daemon/base/system/memory_reserve.h"
 #include "daemon/base/trace.h"
 
 namespace spdld::pipeline {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "daemon/base/cut_text.h"
+#include "daemon/base/system/cut_text.h"
 
 namespace spdld::pipeline {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "daemon/base/cpu.h"
+#include "daemon/base/system/cpu.h"
 #include "daemon/base/trace.h"
 
 namespace spdld::pipeline {

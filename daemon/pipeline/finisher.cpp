@@ -3,7 +3,7 @@
 #include <new>
 #include <optional>
 
-#include "daemon/base/memory_reserve.h"
+#include "daemon/base/system/memory_reserve.h"
 #include "daemon/batch/contents.h"
 #include "daemon/pipeline/mixer.h"
 #include "daemon/pipeline/pipeline.h"

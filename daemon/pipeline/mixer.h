@@ -30,7 +30,7 @@ namespace spdld::pipeline {
 
 class Mixer {
  public:
-  // Precondition: config/load.h has accepted the spec, and the layout has its tensors.
+  // Precondition: config/checks/load.h has accepted the spec, and the layout has its tensors.
   Mixer(const config::PipelineSpec& spec, const batch::Layout& layout);
 
   // The memory that run() takes for such a batch, at most.

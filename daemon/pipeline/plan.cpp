@@ -6,11 +6,11 @@
 #include <utility>
 
 #include "config/batch_operation.h"
-#include "config/element.h"
+#include "config/text/element.h"
 #include "config/varying.h"
 #include "config/views.h"
 #include "daemon/media/sample_notes.h"
-#include "daemon/pipeline/shelf_keeper.h"
+#include "daemon/pipeline/forms/shelf_keeper.h"
 #include "daemon/source/joined.h"
 
 namespace spdld::pipeline {

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "config/field_path.h"
 #include "config/spec.h"
+#include "config/text/field_path.h"
 #include "daemon/base/random.h"
 #include "daemon/base/result.h"
 #include "daemon/base/statistics.h"
@@ -21,9 +21,9 @@
 #include "daemon/media/chain.h"
 #include "daemon/media/text/json/json_reader.h"
 #include "daemon/media/workspace.h"
-#include "daemon/pipeline/caching.h"
+#include "daemon/pipeline/forms/caching.h"
+#include "daemon/source/files/side_files.h"
 #include "daemon/source/listing.h"
-#include "daemon/source/side_files.h"
 
 namespace spdld::pipeline {
 

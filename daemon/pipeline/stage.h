@@ -16,9 +16,9 @@
 #include "daemon/batch/contents.h"
 #include "daemon/batch/layout.h"
 #include "daemon/media/sample_memory.h"
-#include "daemon/pipeline/caching.h"
+#include "daemon/pipeline/forms/caching.h"
 #include "daemon/pipeline/spare_time.h"
-#include "daemon/source/fetcher.h"
+#include "daemon/source/fetching/fetcher.h"
 
 namespace spdld::pipeline {
 

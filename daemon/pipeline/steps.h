@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "daemon/base/result.h"
-#include "daemon/pipeline/orders.h"
+#include "daemon/pipeline/order/orders.h"
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/sampler/pushed.h"
 #include "daemon/sampler/sharding.h"

@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "daemon/base/log.h"
+#include "daemon/base/system/log.h"
 #include "daemon/pipeline/stream.h"
 
 namespace spdld::pipeline {

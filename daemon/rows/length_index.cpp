@@ -9,7 +9,7 @@
 #include "daemon/media/measure.h"
 #include "daemon/rows/record_measurer.h"
 #include "daemon/source/fingerprint.h"
-#include "daemon/source/kept_file.h"
+#include "daemon/source/kept/kept_file.h"
 #include "daemon/source/parts.h"
 
 namespace spdld::rows {

@@ -7,9 +7,9 @@
 
 #include "daemon/base/random.h"
 #include "daemon/media/measure.h"
-#include "daemon/source/bounds.h"
-#include "daemon/source/file_identity.h"
-#include "daemon/source/file_view.h"
+#include "daemon/source/files/bounds.h"
+#include "daemon/source/files/file_identity.h"
+#include "daemon/source/files/file_view.h"
 #include "daemon/source/trouble.h"
 #include "daemon/store/object_view.h"
 #include "daemon/store/packing.h"

@@ -9,7 +9,7 @@
 #include "daemon/base/result.h"
 #include "daemon/media/workspace.h"
 #include "daemon/rows/length_index.h"
-#include "daemon/source/kept_file.h"
+#include "daemon/source/kept/kept_file.h"
 #include "daemon/source/listing.h"
 #include "daemon/store/view.h"
 #include "proto/unique_fd.h"

@@ -25,7 +25,7 @@
 // Weighted, with replacement: each position is a draw of its own (12 bytes a sample, O(1) but for the subset).
 // Weighted, without replacement: the numbers of the epoch's samples are drawn when its EpochOrder is made, which takes
 // some 0.2 s for a million samples, and 4 bytes each as long as it lives; a pipeline makes them ahead
-// (daemon/pipeline/orders.h). Samples of weight 0 are not in the subset.
+// (daemon/pipeline/order/orders.h). Samples of weight 0 are not in the subset.
 #pragma once
 
 #include <cstdint>

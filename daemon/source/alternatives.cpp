@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "config/field_path.h"
+#include "config/text/field_path.h"
 
 namespace spdld::source {
 namespace {

@@ -3,16 +3,19 @@
 
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <vector>
 
-#include "daemon/source/archive_streams.h"
-#include "daemon/source/data_files.h"
 #include "daemon/source/listing.h"
 #include "daemon/store/stores.h"
 
 namespace spdld::source {
+
+struct ArchiveAccess;  // archives/archive_streams.h
+struct FileKind;       // files/archive_search.h
+struct Indexing;       // files/data_files.h
 
 // A source that is being opened. Each kind reads its own parameters from the spec.
 struct SourceOpening {

@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
-#include "daemon/base/memory_charge.h"
 #include "daemon/base/result.h"
+#include "daemon/base/system/memory_charge.h"
 
 namespace spdld::source {
 namespace {

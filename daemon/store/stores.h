@@ -17,8 +17,8 @@ class Stores {
   };
 
   virtual ~Stores() = default;
-  // `uri`: as config/remote_uri.h has it. Waits for a store's credentials. Throws SetupError: kDenied, the operator
-  // does not let this pipeline read there; or there are no credentials.
+  // `uri`: as config/text/remote_uri.h has it. Waits for a store's credentials. Throws SetupError: kDenied, the
+  // operator does not let this pipeline read there; or there are no credentials.
   virtual Found find(const std::string& uri) const = 0;
 };
 

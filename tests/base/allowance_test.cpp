@@ -1,4 +1,4 @@
-#include "daemon/base/allowance.h"
+#include "daemon/base/system/allowance.h"
 
 #include <catch2/catch.hpp>
 #include <limits>

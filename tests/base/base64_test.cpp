@@ -1,5 +1,5 @@
 // Base64 as it is written, by the examples of RFC 4648, section 10; reading is tested where tables are read.
-#include "daemon/base/base64.h"
+#include "daemon/base/formats/base64.h"
 
 #include <catch2/catch.hpp>
 #include <numeric>

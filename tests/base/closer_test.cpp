@@ -1,4 +1,4 @@
-#include "daemon/base/closer.h"
+#include "daemon/base/system/closer.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -1,4 +1,4 @@
-#include "daemon/base/cpu.h"
+#include "daemon/base/system/cpu.h"
 
 #include <sched.h>
 

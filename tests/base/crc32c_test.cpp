@@ -1,5 +1,5 @@
 // CRC-32C: the values of RFC 3720, appendix B.4, and of the catalogue of CRCs.
-#include "daemon/base/crc32c.h"
+#include "daemon/base/formats/crc32c.h"
 
 #include <catch2/catch.hpp>
 #include <string>

@@ -1,4 +1,4 @@
-#include "daemon/base/event_loop.h"
+#include "daemon/base/system/event_loop.h"
 
 #include <fcntl.h>
 #include <unistd.h>

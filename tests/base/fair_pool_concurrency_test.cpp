@@ -9,8 +9,8 @@
 #include <set>
 #include <vector>
 
-#include "daemon/base/cpu.h"
 #include "daemon/base/fair_pool.h"
+#include "daemon/base/system/cpu.h"
 #include "tests/support/rendezvous.h"
 
 namespace spdld::fair_pool_concurrency_test {

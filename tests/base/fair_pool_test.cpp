@@ -6,7 +6,7 @@
 #include <latch>
 #include <vector>
 
-#include "daemon/base/cpu.h"
+#include "daemon/base/system/cpu.h"
 
 namespace spdld::fair_pool_test {
 

@@ -1,6 +1,6 @@
 // Entries for systemd's journal, and the log's own lines: as a child process writes them to a journal of the test's, or
 // to a plain stderr.
-#include "daemon/base/journal.h"
+#include "daemon/base/system/journal.h"
 
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -11,7 +11,7 @@
 #include <array>
 #include <catch2/catch.hpp>
 
-#include "daemon/base/cut_text.h"
+#include "daemon/base/system/cut_text.h"
 #include "tests/support/temp_dir.h"
 
 namespace spdld::journal_test {

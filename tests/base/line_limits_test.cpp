@@ -1,4 +1,4 @@
-#include "daemon/base/line_limits.h"
+#include "daemon/base/system/line_limits.h"
 
 #include <atomic>
 #include <catch2/catch.hpp>

@@ -1,5 +1,5 @@
 // The log's lines as a process writes them: stderr leads to a file while a test writes.
-#include "daemon/base/log.h"
+#include "daemon/base/system/log.h"
 
 #include <fcntl.h>
 #include <unistd.h>

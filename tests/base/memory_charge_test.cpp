@@ -1,4 +1,4 @@
-#include "daemon/base/memory_charge.h"
+#include "daemon/base/system/memory_charge.h"
 
 #include <catch2/catch.hpp>
 #include <memory>

@@ -1,4 +1,4 @@
-#include "daemon/base/memory_limit.h"
+#include "daemon/base/system/memory_limit.h"
 
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-#include "daemon/base/memory_reserve.h"
+#include "daemon/base/system/memory_reserve.h"
 
 #include <catch2/catch.hpp>
 #include <new>

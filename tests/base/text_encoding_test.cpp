@@ -1,7 +1,7 @@
 // Texts in other encodings become UTF-8.
 #include <catch2/catch.hpp>
 
-#include "daemon/base/text_encoding.h"
+#include "daemon/base/formats/text_encoding.h"
 
 namespace spdld::text_encoding_test {
 

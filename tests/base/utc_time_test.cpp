@@ -1,4 +1,4 @@
-#include "daemon/base/utc_time.h"
+#include "daemon/base/formats/utc_time.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "client/cli/activity.h"
+#include "client/cli/state/activity.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "client/cli/bench.h"
+#include "client/cli/bench/bench.h"
 
 namespace spdld::bench_report_test {
 

@@ -1,4 +1,4 @@
-#include "client/cli/cache_text.h"
+#include "client/cli/state/cache_text.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,8 +1,8 @@
-#include "client/cli/chrome_trace.h"
+#include "client/cli/state/chrome_trace.h"
 
 #include <catch2/catch.hpp>
 
-#include "config/json.h"
+#include "config/text/json.h"
 
 using namespace spdld;
 using cli::ChromeTrace;

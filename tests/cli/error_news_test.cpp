@@ -1,4 +1,4 @@
-#include "client/cli/error_news.h"
+#include "client/cli/state/error_news.h"
 
 #include <catch2/catch.hpp>
 

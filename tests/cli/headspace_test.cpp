@@ -5,8 +5,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "client/cli/headspace.h"
-#include "config/load.h"
+#include "client/cli/bench/headspace.h"
+#include "config/checks/load.h"
 
 namespace spdld::headspace_test {
 

@@ -1,4 +1,4 @@
-#include "client/cli/screen.h"
+#include "client/cli/state/screen.h"
 
 #include <catch2/catch.hpp>
 

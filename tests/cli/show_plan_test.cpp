@@ -1,10 +1,10 @@
-#include "client/cli/show_plan.h"
+#include "client/cli/show/show_plan.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
 
-#include "config/load.h"
+#include "config/checks/load.h"
 
 namespace spdld::cli {
 namespace {

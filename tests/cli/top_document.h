@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "client/cli/top/top_screen.h"
-#include "config/json.h"
+#include "config/text/json.h"
 
 namespace spdld::test {
 

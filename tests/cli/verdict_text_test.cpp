@@ -1,4 +1,4 @@
-#include "client/cli/verdict_text.h"
+#include "client/cli/state/verdict_text.h"
 
 #include <catch2/catch.hpp>
 

@@ -2,7 +2,7 @@
 #include <dlfcn.h>
 #include <sys/stat.h>
 
-#include "client/src/gpu_fault.h"
+#include "client/src/gpu/gpu_fault.h"
 #include "tests/client/gpu_session.h"
 
 namespace spdld::gpu_fault_test {

@@ -1,6 +1,6 @@
 // Ranges for NVIDIA's tools. The tool is found once in a process: SPDLD_NVTX_TOOL is the fake one where this process
 // has it, and empty where it has none.
-#include "client/src/nvtx.h"
+#include "client/src/gpu/nvtx.h"
 
 #include <dlfcn.h>
 #include <spdld.h>

@@ -1,4 +1,4 @@
-#include "config/arguments.h"
+#include "config/text/arguments.h"
 
 #include <catch2/catch.hpp>
 #include <cstdint>

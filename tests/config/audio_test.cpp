@@ -1,7 +1,7 @@
 // Operations on sound: the tensors that they give, and complaints about them.
-#include "config/load.h"
-#include "config/mel_settings.h"
+#include "config/checks/load.h"
 #include "config/operation.h"
+#include "config/operations/audio/mel_settings.h"
 #include "config/side_paths.h"
 #include "tests/config/expect.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "config/catalogue.h"
-#include "config/load.h"
+#include "config/checks/load.h"
 
 namespace spdld::config::batch_operations_test {
 

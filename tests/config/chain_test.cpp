@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "config/load.h"
+#include "config/checks/load.h"
 #include "config/npy_values.h"
 #include "config/operation.h"
 
@@ -204,7 +204,8 @@ TEST_CASE("an operation that does not fit is named by its place", "[config]") {
   expect(follow_bytes({crop(8)}), 0, "center-crop works on an image: add { op = \"decode-image\" } before it");
   expect(follow_bytes({op("decode-image"), op("parse-int")}), 1, "it must be the first operation");
   expect(follow_bytes({op("parse-int"), crop(8)}), 1, "it takes an image, and what comes before it is an integer");
-  expect(follow_bytes({op("parse-float"), crop(8)}), 1, "writes the tensor, which random-erasing or spec-augment alone can change");
+  expect(follow_bytes({op("parse-float"), crop(8)}), 1,
+         "writes the tensor, which random-erasing or spec-augment alone can change");
   expect(follow({{op("parse-int")}}, integer()), 0, "it takes bytes, and what comes before it is an integer");
   expect(follow({{op("decode-image")}}, bytes_of(Origin::kName)), 0, "it is the sample's name");
   expect(follow({{op("decode-image")}}, bytes_of(Origin::kJson)), 0, "can't decode a JSON value");

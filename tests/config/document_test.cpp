@@ -1,6 +1,6 @@
-#include "config/document.h"
+#include "config/checks/document.h"
 
-#include "config/check.h"
+#include "config/checks/check.h"
 #include "tests/config/expect.h"
 
 namespace spdld::config::document_test {

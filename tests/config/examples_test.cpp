@@ -7,7 +7,7 @@
 
 #include "config/batch_operation.h"
 #include "config/catalogue.h"
-#include "config/check.h"
+#include "config/checks/check.h"
 #include "tests/config/expect.h"
 #include "tests/support/temp_dir.h"
 

@@ -7,7 +7,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "config/load.h"
+#include "config/checks/load.h"
 
 namespace spdld::config {
 

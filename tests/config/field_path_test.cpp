@@ -1,4 +1,4 @@
-#include "config/field_path.h"
+#include "config/text/field_path.h"
 
 #include "tests/config/expect.h"
 

@@ -1,5 +1,5 @@
 // decode-image with frames: its tensor, and what may stand beside it.
-#include "config/load.h"
+#include "config/checks/load.h"
 #include "config/operation.h"
 #include "config/picture_pixels.h"
 #include "tests/config/expect.h"

@@ -1,7 +1,7 @@
 // Operations that hold operations: what may stand inside, where a mistake is said to be, and how random numbers are
 // named.
-#include "config/json.h"
 #include "config/operation.h"
+#include "config/text/json.h"
 #include "tests/config/expect.h"
 
 namespace spdld::config::holding_test {

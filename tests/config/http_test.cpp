@@ -1,5 +1,5 @@
 // [http]: where the HTTP server may listen, and what the page needs.
-#include "config/http_address.h"
+#include "config/text/http_address.h"
 
 #include "tests/config/expect.h"
 

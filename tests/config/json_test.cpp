@@ -1,4 +1,4 @@
-#include "config/json.h"
+#include "config/text/json.h"
 
 #include <catch2/catch.hpp>
 #include <cstdint>

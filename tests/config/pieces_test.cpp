@@ -1,6 +1,6 @@
 // Operations that make several pieces of a picture: their tensors, and what may stand beside them.
 #include "config/operation.h"
-#include "config/picture_grid.h"
+#include "config/operations/image/picture_grid.h"
 #include "config/varying.h"
 #include "tests/config/expect.h"
 

@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "config/load.h"
+#include "config/checks/load.h"
 #include "config/picture_pixels.h"
 #include "tests/config/expect.h"
 

@@ -1,4 +1,4 @@
-#include "config/remote_uri.h"
+#include "config/text/remote_uri.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,9 +1,9 @@
-#include "config/steering.h"
+#include "config/text/steering.h"
 
 #include <catch2/catch.hpp>
 
-#include "config/document.h"
-#include "config/json.h"
+#include "config/text/json.h"
+#include "config/text/words.h"
 
 namespace spdld::config::steering_test {
 

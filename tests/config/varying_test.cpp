@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "config/element.h"
+#include "config/text/element.h"
 #include "config/varying.h"
 #include "tests/config/expect.h"
 

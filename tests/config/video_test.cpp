@@ -1,5 +1,5 @@
 // decode-video: its tensors, and what may stand beside it.
-#include "config/load.h"
+#include "config/checks/load.h"
 #include "config/operation.h"
 #include "config/views.h"
 #include "tests/config/expect.h"

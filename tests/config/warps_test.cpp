@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "config/load.h"
+#include "config/checks/load.h"
 #include "config/operation.h"
 #include "tests/config/expect.h"
 

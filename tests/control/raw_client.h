@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "daemon/base/event_loop.h"
+#include "daemon/base/system/event_loop.h"
 #include "daemon/control/server.h"
 #include "daemon/control/service.h"
 #include "proto/message.h"

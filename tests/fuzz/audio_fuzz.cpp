@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "daemon/media/cpu_budget.h"
-#include "daemon/media/ffmpeg/audio_decoder.h"
 #include "daemon/media/ffmpeg/kept_index.h"
+#include "daemon/media/ffmpeg/sound/audio_decoder.h"
 
 using namespace spdld;
 

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "client/src/batch.h"
+#include "client/src/ring/batch.h"
 
 namespace {
 

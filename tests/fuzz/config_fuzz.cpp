@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "config/load.h"
+#include "config/checks/load.h"
 
 namespace {
 

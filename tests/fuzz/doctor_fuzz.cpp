@@ -8,8 +8,8 @@
 #include "client/cli/doctor/checks.h"
 #include "client/cli/doctor/reading.h"
 #include "client/cli/doctor/report.h"
-#include "client/cli/error_news.h"
 #include "client/cli/query.h"
+#include "client/cli/state/error_news.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "config/field_path.h"
+#include "config/text/field_path.h"
 #include "config/uri_pattern.h"
 #include "daemon/media/text/json/json_reader.h"
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "config/remote_uri.h"
-#include "daemon/source/remote_folder.h"
+#include "config/text/remote_uri.h"
+#include "daemon/source/folders/remote_folder.h"
 #include "daemon/store/http/head.h"
 #include "daemon/store/http/pace.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "config/http_address.h"
+#include "config/text/http_address.h"
 #include "daemon/http/request.h"
 
 namespace {

@@ -12,8 +12,8 @@
 #include <span>
 #include <vector>
 
-#include "daemon/media/image/image_decoder.h"
-#include "daemon/media/image/tiff.h"
+#include "daemon/media/image/codecs/image_decoder.h"
+#include "daemon/media/image/codecs/tiff.h"
 #include "tests/fuzz/jpeg_mutator.h"
 #include "tests/fuzz/pictures.h"
 #include "tests/support/planes_memory.h"

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-#include "daemon/media/image/jpeg/segments.h"
+#include "daemon/media/image/codecs/jpeg/segments.h"
 
 namespace spdld::fuzz {
 namespace {

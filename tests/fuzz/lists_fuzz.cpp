@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "daemon/base/npy.h"
-#include "daemon/media/image/object_mask.h"
+#include "daemon/base/formats/npy.h"
+#include "daemon/media/image/operations/views/object_mask.h"
 #include "daemon/media/text/json/json_reader.h"
 #include "daemon/media/text/list_text.h"
 

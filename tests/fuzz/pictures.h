@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "daemon/base/picture.h"
-#include "daemon/media/image/pixels.h"
+#include "daemon/media/image/codecs/pixels.h"
 
 namespace spdld::fuzz {
 

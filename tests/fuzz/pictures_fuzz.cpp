@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "daemon/media/image/image_decoder.h"
-#include "daemon/media/image/sniff.h"
+#include "daemon/media/image/codecs/image_decoder.h"
+#include "daemon/media/image/codecs/sniff.h"
 #include "tests/fuzz/pictures.h"
 
 using namespace spdld;

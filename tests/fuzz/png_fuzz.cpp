@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "daemon/media/image/image_decoder.h"
+#include "daemon/media/image/codecs/image_decoder.h"
 #include "tests/fuzz/pictures.h"
 
 namespace {

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "config/document.h"
-#include "daemon/base/utc_time.h"
+#include "config/text/words.h"
+#include "daemon/base/formats/utc_time.h"
 #include "daemon/store/credentials/document.h"
 #include "daemon/store/credentials/ini.h"
 #include "daemon/store/s3/encoding.h"

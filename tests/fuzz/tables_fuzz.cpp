@@ -10,20 +10,20 @@
 #include <string>
 #include <vector>
 
-#include "config/remote_uri.h"
-#include "daemon/base/base64.h"
-#include "daemon/base/npy.h"
+#include "config/text/remote_uri.h"
+#include "daemon/base/formats/base64.h"
+#include "daemon/base/formats/npy.h"
 #include "daemon/base/result.h"
 #include "daemon/source/annotations/list_text.h"
 #include "daemon/source/annotations/voc_annotation.h"
 #include "daemon/source/annotations/yolo_labels.h"
-#include "daemon/source/tables/coco_index.h"
-#include "daemon/source/tables/csv.h"
-#include "daemon/source/tables/example.h"
-#include "daemon/source/tables/json_text.h"
+#include "daemon/source/tables/coco/coco_index.h"
 #include "daemon/source/tables/manifest_index.h"
 #include "daemon/source/tables/mds.h"
 #include "daemon/source/tables/named_files.h"
+#include "daemon/source/tables/reading/csv.h"
+#include "daemon/source/tables/reading/example.h"
+#include "daemon/source/tables/reading/json_text.h"
 #include "daemon/source/tables/tfrecord.h"
 #include "tests/support/bytes_view.h"
 

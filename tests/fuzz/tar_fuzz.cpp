@@ -9,9 +9,9 @@
 #include <stop_token>
 
 #include "daemon/base/result.h"
-#include "daemon/source/archive_index.h"
-#include "daemon/source/file_view.h"
-#include "daemon/source/kept_archives.h"
+#include "daemon/source/archives/archive_index.h"
+#include "daemon/source/archives/kept_archives.h"
+#include "daemon/source/files/file_view.h"
 #include "daemon/store/unpack/unpacked_reader.h"
 #include "proto/unique_fd.h"
 

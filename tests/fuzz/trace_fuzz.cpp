@@ -6,8 +6,8 @@
 #include <cstring>
 #include <string>
 
-#include "client/cli/chrome_trace.h"
-#include "config/json.h"
+#include "client/cli/state/chrome_trace.h"
+#include "config/text/json.h"
 
 namespace {
 

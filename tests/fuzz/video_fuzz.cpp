@@ -7,12 +7,12 @@
 #include <span>
 #include <vector>
 
-#include "daemon/media/ffmpeg/kept_frames.h"
 #include "daemon/media/ffmpeg/kept_index.h"
-#include "daemon/media/ffmpeg/load.h"
-#include "daemon/media/ffmpeg/video_decoder.h"
-#include "daemon/media/ffmpeg/video_index.h"
-#include "daemon/media/ffmpeg/video_stretches.h"
+#include "daemon/media/ffmpeg/libraries/load.h"
+#include "daemon/media/ffmpeg/pictures/kept_frames.h"
+#include "daemon/media/ffmpeg/pictures/video_decoder.h"
+#include "daemon/media/ffmpeg/pictures/video_index.h"
+#include "daemon/media/ffmpeg/pictures/video_stretches.h"
 #include "tests/fuzz/pictures.h"
 
 using namespace spdld;

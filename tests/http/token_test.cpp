@@ -5,7 +5,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "config/http_token.h"
+#include "config/text/http_token.h"
 #include "daemon/base/result.h"
 #include "tests/support/temp_dir.h"
 

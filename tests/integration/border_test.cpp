@@ -13,7 +13,7 @@
 #include "tests/control/raw_client.h"
 #include "tests/integration/other_user.h"
 #include "tests/support/daemon_process.h"
-#include "tests/support/photos.h"
+#include "tests/support/makers/photos.h"
 
 namespace spdld::border_test {
 

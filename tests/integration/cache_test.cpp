@@ -15,10 +15,10 @@
 #include "proto/unique_fd.h"
 #include "tests/integration/trainer.h"
 #include "tests/support/daemon_process.h"
-#include "tests/support/jpeg_maker.h"
-#include "tests/support/photos.h"
-#include "tests/support/png_maker.h"
-#include "tests/support/tar_writer.h"
+#include "tests/support/makers/jpeg_maker.h"
+#include "tests/support/makers/photos.h"
+#include "tests/support/makers/png_maker.h"
+#include "tests/support/makers/tar_writer.h"
 
 namespace spdld::cache_test {
 

@@ -11,7 +11,7 @@
 #include "proto/message.h"
 #include "tests/integration/other_user.h"
 #include "tests/support/daemon_process.h"
-#include "tests/support/photos.h"
+#include "tests/support/makers/photos.h"
 
 namespace spdld::crowd_test {
 

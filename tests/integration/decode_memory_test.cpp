@@ -11,9 +11,9 @@
 #include "tests/integration/other_user.h"
 #include "tests/integration/trainer.h"
 #include "tests/support/daemon_process.h"
-#include "tests/support/jpeg_maker.h"
-#include "tests/support/photos.h"
-#include "tests/support/png_maker.h"
+#include "tests/support/makers/jpeg_maker.h"
+#include "tests/support/makers/photos.h"
+#include "tests/support/makers/png_maker.h"
 
 namespace spdld::decode_memory_test {
 

@@ -6,7 +6,7 @@
 
 #include "tests/integration/trainer.h"
 #include "tests/support/daemon_process.h"
-#include "tests/support/photos.h"
+#include "tests/support/makers/photos.h"
 
 namespace spdld::in_flight_memory_test {
 

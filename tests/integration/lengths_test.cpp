@@ -8,7 +8,7 @@
 #include "tests/control/raw_client.h"
 #include "tests/integration/trainer.h"
 #include "tests/support/daemon_process.h"
-#include "tests/support/photos.h"
+#include "tests/support/makers/photos.h"
 #include "tests/support/temp_dir.h"
 
 namespace spdld::lengths_test {

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "daemon/base/memory_charge.h"
+#include "daemon/base/system/memory_charge.h"
 #include "tests/integration/other_user.h"
 #include "tests/support/temp_dir.h"
 

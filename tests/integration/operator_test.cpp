@@ -19,7 +19,7 @@
 
 #include "tests/integration/other_user.h"
 #include "tests/support/daemon_process.h"
-#include "tests/support/photos.h"
+#include "tests/support/makers/photos.h"
 
 namespace spdld::operator_test {
 

@@ -10,7 +10,7 @@
 #include "daemon/sampler/permutation.h"
 #include "tests/integration/trainer.h"
 #include "tests/support/daemon_process.h"
-#include "tests/support/photos.h"
+#include "tests/support/makers/photos.h"
 
 namespace spdld::position_test {
 

@@ -3,7 +3,7 @@
 #include <sstream>
 
 #include "tests/integration/killed_run.h"
-#include "tests/support/photos.h"
+#include "tests/support/makers/photos.h"
 
 namespace spdld::promise_test {
 

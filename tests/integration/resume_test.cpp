@@ -6,7 +6,7 @@
 #include <set>
 
 #include "tests/integration/killed_run.h"
-#include "tests/support/photos.h"
+#include "tests/support/makers/photos.h"
 
 namespace spdld::resume_test {
 

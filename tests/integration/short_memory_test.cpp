@@ -14,8 +14,8 @@
 
 #include "tests/integration/trainer.h"
 #include "tests/support/daemon_process.h"
-#include "tests/support/jpeg_maker.h"
-#include "tests/support/photos.h"
+#include "tests/support/makers/jpeg_maker.h"
+#include "tests/support/makers/photos.h"
 
 namespace spdld::short_memory_test {
 

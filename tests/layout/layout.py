@@ -2,77 +2,115 @@
 import re
 from pathlib import Path
 
-LOWEST = ("proto", "config", "config/condition")
-SIBLINGS = ("source", "sampler", "media", "mixing", "memory")
+LOWEST = ("proto", "config", "config/condition", "config/text")
+BASE = (*LOWEST, "daemon/base", "daemon/base/system", "daemon/base/formats")
+STORE = ("daemon/store", "daemon/store/streams", "daemon/store/unpack")
+# Rooms of `source`, lowest first.
+SOURCE = ("daemon/source", "daemon/source/kept", "daemon/source/files", "daemon/source/lists", "daemon/source/archives",
+          "daemon/source/folders", "daemon/source/tables/reading", "daemon/source/tables", "daemon/source/tables/coco",
+          "daemon/source/annotations", "daemon/source/parquet", "daemon/source/fetching", "daemon/source/opening")
+# Rooms of pictures, lowest first; each may include those before it.
+PICTURES = ("daemon/media/image/codecs", "daemon/media/image/kernels", "daemon/media/image/adjustments",
+            "daemon/media/image/geometry", "daemon/media/image/programs", "daemon/media/image/forms", "daemon/media/image",
+            "daemon/media/image/operations")
+FFMPEG = ("daemon/media/ffmpeg/libraries", "daemon/media/ffmpeg/packets", "daemon/media/ffmpeg/sound",
+          "daemon/media/ffmpeg/pictures", "daemon/media/ffmpeg")
+SIBLINGS = ("daemon/source", "daemon/source/files", "daemon/source/fetching", "daemon/source/lists", "daemon/sampler", "daemon/media",
+            "daemon/mixing", "daemon/memory")
 # What stands above the media knows none of them, but for the values that `from` takes out of JSON.
-BELOW_PIPELINE = (*LOWEST, "daemon/base", "daemon/store", *(f"daemon/{room}" for room in SIBLINGS), "daemon/media/text/json", "daemon/batch",
-                  "daemon/cache", "daemon/rows")
+BELOW_PIPELINE = (*BASE, "daemon/store", *SIBLINGS, "daemon/media/text/json", "daemon/batch", "daemon/cache", "daemon/rows")
+NODE = ("daemon/node/settings", "daemon/node/access", "daemon/node/pipelines", "daemon/node/seats", "daemon/node/reports", "daemon/node")
+BELOW_NODE = (*BELOW_PIPELINE, "daemon/pipeline", "daemon/pipeline/order", "daemon/delivery", "daemon/control", "daemon/metrics",
+              "daemon/http", "daemon/store/remote")
+CLIENT = ("client/src/calls", "client/src/gpu", "client/src/ring", "client/src")
+CLI = ("proto", "config", "config/text", "config/checks", "client/include", "client/program", "client/text")
 
-# Room (a folder) -> the rooms whose headers it may include, beside its own; "NAME/" stands for all rooms below NAME. The
-# longest folder that fits a file is its room.
+
+def before(rooms, room):
+    return rooms[:rooms.index(room)]
+
+
+def each_after(rooms, below):
+    """Rooms that each may include the rooms before them, and what is below all of them."""
+    return {room: (*below, *before(rooms, room)) for room in rooms}
+
+
+# Room (a folder, with the folders in it that are no rooms) -> the rooms whose headers it may include, beside its own; "NAME/"
+# stands for all rooms below NAME. The longest folder that fits a file is its room. docs/architecture.md has a sentence on each.
 ROOMS = {
     "proto": (),
     "proto/cuda": ("proto",),
-    "config": ("config/condition",),
+    "config": ("config/condition", "config/text"),
+    "config/text": (),
     "config/condition": (),
-    "daemon/base": LOWEST,
-    **{f"daemon/{room}": (*LOWEST, "daemon/base") for room in SIBLINGS},
-    "daemon/source": (*LOWEST, "daemon/base", "daemon/store", "daemon/store/streams", "daemon/store/unpack"),
-    # Tables: rows of text, of records, of arrays.
-    "daemon/source/tables": (*LOWEST, "daemon/base", "daemon/store", "daemon/source"),
-    "daemon/source/annotations": (*LOWEST, "daemon/base", "daemon/store", "daemon/source", "daemon/source/tables"),
-    "daemon/source/parquet": (*LOWEST, "daemon/base", "daemon/store", "daemon/store/streams", "daemon/source", "daemon/source/tables"),
-    **{f"daemon/media/{medium}": (*LOWEST, "daemon/base", "daemon/media") for medium in ("bytes", "array")},
-    # A view's boxes and their classes are lists of numbers, as operations on text read them.
-    "daemon/media/image": (*LOWEST, "daemon/base", "daemon/media", "daemon/media/text", "daemon/media/text/json"),
-    **{f"daemon/media/image/{codec}": (*LOWEST, "daemon/base", "daemon/media", "daemon/media/image") 
-       for codec in ("png", "webp", "tiff", "bmp", "gif", "avif", "jxl", "jpeg2000", "colour")},
-    # Its pictures are coded as frames of videos are.
-    "daemon/media/image/heif": (*LOWEST, "daemon/base", "daemon/media", "daemon/media/image", "daemon/media/ffmpeg"),
-    "daemon/media/ffmpeg": (*LOWEST, "daemon/base", "daemon/media", "daemon/media/flac", "daemon/media/signal"),
+    "config/operations": ("config", "config/text"),
+    "config/batch_operations": ("config", "config/text", "config/operations"),
+    "config/checks": ("config", "config/text"),
+    "daemon/base/system": LOWEST,
+    "daemon/base": (*LOWEST, "daemon/base/system"),
+    "daemon/base/formats": (*LOWEST, "daemon/base"),
+    "daemon/metrics": BASE,
+    "daemon/http": BASE,
+    # Where bytes lie, and how they are read from there.
+    "daemon/store": BASE,
+    "daemon/store/unpack": (*BASE, "daemon/store"),
+    "daemon/store/streams": (*BASE, "daemon/store", "daemon/store/unpack"),
+    "daemon/store/http": (*BASE, "daemon/store"),
+    "daemon/store/credentials": (*BASE, "config/checks", "daemon/store/http"),
+    "daemon/store/s3": (*BASE, "daemon/store", "daemon/store/http", "daemon/store/credentials"),
+    "daemon/store/remote": (*BASE, "daemon/store", "daemon/store/http", "daemon/store/credentials", "daemon/store/s3"),
+    **each_after(SOURCE, (*BASE, *STORE)),
+    "daemon/source/tables": (*BASE, "daemon/store", *before(SOURCE, "daemon/source/tables")),
+    "daemon/source/fetching": (*BASE, "daemon/store", "daemon/source", "daemon/source/files"),
+    "daemon/cache": (*BASE, "daemon/store", "daemon/source"),
+    "daemon/sampler": BASE,
+    "daemon/media": BASE,
+    "daemon/media/bytes": (*BASE, "daemon/media"),
+    "daemon/media/array": (*BASE, "daemon/media"),
+    "daemon/media/text": (*BASE, "daemon/media", "daemon/media/text/json"),
+    "daemon/media/text/json": BASE,
     "daemon/media/flac": (),
     "daemon/media/signal": ("daemon/base",),
-    "daemon/media/video": (*LOWEST, "daemon/base", "daemon/media", "daemon/media/image", "daemon/media/ffmpeg"),
-    "daemon/media/audio": (*LOWEST, "daemon/base", "daemon/media", "daemon/media/ffmpeg", "daemon/media/signal"),
+    **each_after(FFMPEG, (*BASE, "daemon/media", "daemon/media/flac", "daemon/media/signal")),
+    # A view's boxes and their classes are lists of numbers, as operations on text read them.
+    **each_after(PICTURES, (*BASE, "config/operations", "daemon/media", "daemon/media/text", "daemon/media/text/json")),
+    **{f"daemon/media/image/codecs/{codec}": (*BASE, "daemon/media", "daemon/media/image/codecs")
+       for codec in ("png", "webp", "tiff", "bmp", "gif", "avif", "jxl", "jpeg2000", "colour")},
+    # Its pictures are coded as frames of videos are.
+    "daemon/media/image/codecs/heif": (*BASE, "daemon/media", "daemon/media/image/codecs", "daemon/media/ffmpeg/pictures"),
     # The coded data of a JPEG, without libjpeg.
-    "daemon/media/image/baseline": (),
-    "daemon/media/image/progressive": ("daemon/base", "daemon/media/image/baseline"),
-    "daemon/media/image/jpeg": (*LOWEST, "daemon/base", "daemon/media", "daemon/media/image", "daemon/media/image/baseline", 
-                                "daemon/media/image/progressive"),
-    "daemon/media/text": (*LOWEST, "daemon/base", "daemon/media", "daemon/media/text/json"),
-    "daemon/media/text/json": (*LOWEST, "daemon/base"),
-    # Where bytes lie, and how they are read from there.
-    "daemon/metrics": (*LOWEST, "daemon/base"),
-    "daemon/store": (*LOWEST, "daemon/base"),
-    "daemon/store/unpack": (*LOWEST, "daemon/base", "daemon/store"),
-    "daemon/store/streams": (*LOWEST, "daemon/base", "daemon/store", "daemon/store/unpack"),
-    "daemon/store/http": (*LOWEST, "daemon/base", "daemon/store"),
-    "daemon/store/credentials": (*LOWEST, "daemon/base", "daemon/store/http"),
-    "daemon/store/s3": (*LOWEST, "daemon/base", "daemon/store", "daemon/store/http", "daemon/store/credentials"),
-    "daemon/store/remote": (*LOWEST, "daemon/base", "daemon/store", "daemon/store/http", "daemon/store/credentials",
-                            "daemon/store/s3"),
-    "daemon/memory": (*LOWEST, "proto/cuda", "daemon/base"),
-    "daemon/cache": (*LOWEST, "daemon/base", "daemon/store", "daemon/source"),
-    "daemon/rows": (*LOWEST, "daemon/base", "daemon/store", "daemon/source", "daemon/media"),
-    "daemon/batch": (*LOWEST, "daemon/base", *(f"daemon/{room}" for room in SIBLINGS)),
-    "daemon/pipeline": (*BELOW_PIPELINE,),
-    "daemon/delivery": (*BELOW_PIPELINE,),
-    "daemon/http": (*LOWEST, "daemon/base"),
+    "daemon/media/image/codecs/baseline": (),
+    "daemon/media/image/codecs/progressive": ("daemon/base", "daemon/media/image/codecs/baseline"),
+    "daemon/media/image/codecs/jpeg": (*BASE, "daemon/media", "daemon/media/image/codecs", "daemon/media/image/codecs/baseline",
+                                       "daemon/media/image/codecs/progressive"),
+    "daemon/media/video": (*BASE, "daemon/media", *PICTURES, *FFMPEG),
+    "daemon/media/audio": (*BASE, "config/operations", "daemon/media", "daemon/media/signal", *FFMPEG),
+    "daemon/mixing": BASE,
+    "daemon/memory": (*BASE, "proto/cuda"),
+    "daemon/rows": (*BASE, "daemon/store", "daemon/source", "daemon/source/kept", "daemon/source/files", "daemon/media"),
+    "daemon/batch": (*BASE, *SIBLINGS),
+    "daemon/pipeline/forms": BELOW_PIPELINE,
+    "daemon/pipeline/order": (*BELOW_PIPELINE, "daemon/pipeline/forms"),
+    "daemon/pipeline": (*BELOW_PIPELINE, "daemon/pipeline/forms", "daemon/pipeline/order"),
+    "daemon/delivery": BELOW_PIPELINE,
     "daemon/control": (*BELOW_PIPELINE, "daemon/delivery"),
-    "daemon/node": (*LOWEST, "proto/cuda", "daemon/"),
-    "daemon": (*LOWEST, "daemon/"),  # main.cpp
+    **each_after(NODE, (*BELOW_NODE, "config/checks", "proto/cuda")),
+    "daemon": (*LOWEST, "config/checks", "daemon/"),  # main.cpp
     "client/include": (),
     "client/program": (),
-    "client/src": ("proto", "proto/cuda", "client/include", "client/program"),
+    **each_after(CLIENT, ("proto", "proto/cuda", "client/include", "client/program")),
     "client/text": (),
     "client/sheet": (),
     "client/python": ("client/include", "client/text", "proto"),
-    "client/cli": ("proto", "config", "client/include", "client/program", "client/text", "client/sheet"),
-    "client/cli/doctor": ("proto", "proto/cuda", "config", "client/include", "client/cli"),
-    "client/cli/top": ("proto", "config", "client/include", "client/text", "client/cli"),
+    "client/cli": (*CLI,),
+    "client/cli/bench": (*CLI, "client/cli"),
+    "client/cli/state": (*CLI, "client/cli"),
+    "client/cli/show": (*CLI, "client/sheet", "client/cli", "client/cli/bench"),
+    "client/cli/doctor": (*CLI, "proto/cuda", "client/cli"),
+    "client/cli/top": (*CLI, "client/cli", "client/cli/state"),
     "tests/support": ("proto/", "config/", "daemon/", "client/", "tests/"),
     "tests": ("proto/", "config/", "daemon/", "client/", "tests/"),
-    "bench": ("proto/", "config/", "daemon/", "client/", "bench/", "tests/support"),
+    "bench": ("proto/", "config/", "daemon/", "client/", "bench/", "tests/support", "tests/support/"),
     "deploy": (),
 }
 
@@ -82,40 +120,43 @@ LIBRARIES = {
     "nvml.h": (),
     "libav": ("daemon/media/ffmpeg/", "bench/compare/"),
     "libsw": ("daemon/media/ffmpeg/",),
-    "jpeglib.h": ("daemon/media/image/jpeg/", "tests/", "bench/"),
-    "spng.h": ("daemon/media/image/png/", "tests/", "bench/"),
-    "libdeflate.h": ("daemon/media/image/png/",),
-    "zlib.h": ("daemon/media/image/png/", "client/sheet/png_file.cpp", "tests/"),
-    "webp/": ("daemon/media/image/webp/",),
-    "tiffio.h": ("daemon/media/image/tiff/",),
-    "gif_lib.h": ("daemon/media/image/gif/",),
-    "avif/": ("daemon/media/image/avif/",),
-    "jxl/": ("daemon/media/image/jxl/",),
-    "openjpeg.h": ("daemon/media/image/jpeg2000/",),
-    "lcms2.h": ("daemon/media/image/colour/",),
+    "jpeglib.h": ("daemon/media/image/codecs/jpeg/", "tests/", "bench/"),
+    "spng.h": ("daemon/media/image/codecs/png/", "tests/", "bench/"),
+    "libdeflate.h": ("daemon/media/image/codecs/png/",),
+    "zlib.h": ("daemon/media/image/codecs/png/", "client/sheet/png_file.cpp", "tests/"),
+    "webp/": ("daemon/media/image/codecs/webp/",),
+    "tiffio.h": ("daemon/media/image/codecs/tiff/",),
+    "gif_lib.h": ("daemon/media/image/codecs/gif/",),
+    "avif/": ("daemon/media/image/codecs/avif/",),
+    "jxl/": ("daemon/media/image/codecs/jxl/",),
+    "openjpeg.h": ("daemon/media/image/codecs/jpeg2000/",),
+    "lcms2.h": ("daemon/media/image/codecs/colour/",),
     "simdjson.h": ("daemon/media/text/json/",),
     "arrow/": ("daemon/source/parquet/", "tests/source/parquet/"),
     "parquet/": ("daemon/source/parquet/", "tests/source/parquet/"),
-    "toml++": ("config/document.cpp",),
+    "toml++": ("config/checks/document.cpp",),
     "hwy/": ("daemon/media/signal/", "daemon/media/flac/", "daemon/media/image/", "daemon/mixing/", "tests/media/image/"),
-    "boost/asio": ("daemon/base/event_loop.cpp", "daemon/http/"),
+    "boost/asio": ("daemon/base/system/event_loop.cpp", "daemon/http/"),
     "boost/beast": ("daemon/http/",),
-    "spdlog/": ("daemon/base/log.cpp",),
-    "fmt/": ("daemon/base/log.cpp",),
-    "CLI/": ("config/arguments.cpp",),
-    "nlohmann/": ("config/document.cpp", "config/json.cpp", "tests/"),
+    "spdlog/": ("daemon/base/system/log.cpp",),
+    "fmt/": ("daemon/base/system/log.cpp",),
+    "CLI/": ("config/text/arguments.cpp",),
+    "nlohmann/": ("config/checks/document.cpp", "config/text/json.cpp", "tests/"),
     "curses.h": ("client/cli/top/terminal.cpp",),
     "curl/": ("daemon/store/http/",),
     "openssl/": ("daemon/store/s3/", "daemon/store/http/body_check.h"),
-    "expat.h": ("daemon/base/xml_reader.cpp",),
-    "isa-l": ("daemon/base/crc32c.cpp", "daemon/store/unpack/gzip.cpp"),
+    "expat.h": ("daemon/base/formats/xml_reader.cpp",),
+    "isa-l": ("daemon/base/formats/crc32c.cpp", "daemon/store/unpack/gzip.cpp"),
     "zstd": ("daemon/store/unpack/zstd.cpp", "tests/", "bench/"),
     "nanobind/": ("client/python/",),
     "systemd/": ("daemon/node/", "daemon/main.cpp"),
 }
 
+ANY_ORDER = ("tests", "tests/support", "bench", "daemon")  # above everything, in any order; "daemon" is main.cpp alone
+
 SOURCES = (".cpp", ".h", ".hpp", ".c", ".py")
 LINES_MAX, LINES_WARNED = 500, 400
+FILES_MAX = 42  # source files in one folder: more of them is a room that a newcomer does not find his way in
 COLUMNS_MAX = 130  # of the Python package; clang-format looks after C and C++
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
@@ -185,6 +226,33 @@ def hiding_faults(path, text, of_headers):
             yield f"{path}: {name} hides the constant of a header of this room: give it another name"
 
 
+def crowding_faults(paths):
+    folders = {}
+    for path in paths:
+        folders[path.rpartition("/")[0]] = folders.get(path.rpartition("/")[0], 0) + 1
+    for folder, count in sorted(folders.items()):
+        if count > FILES_MAX:
+            yield f"{folder}: {count} source files, at most {FILES_MAX} are allowed: it holds more than one room"
+
+
+def rings():
+    """Rooms that include one another, by way of others or directly, by the table."""
+    below = {room: {other for other in ROOMS if other != room and any(
+        other.startswith(name) if name.endswith("/") else other == name for name in allowed)} for room, allowed in ROOMS.items()}
+    for room in ROOMS:
+        seen, more = set(), {room}
+        while more:
+            more = set().union(*(below[one] for one in more)) - seen
+            seen |= more
+        if room in seen and room not in ANY_ORDER:
+            yield room
+
+
+def described_rooms(page):
+    """Room -> its sentence, of the table of docs/architecture.md."""
+    return {room: sentence for room, sentence in re.findall(r"^\| `([\w/]+)/` \| ([^|]+?) \|", page, re.MULTILINE)}
+
+
 def files_of(root):
     tops = sorted({room.split("/")[0] for room in ROOMS})
     for path in sorted(file for top in tops for file in (root / top).rglob("*")):
@@ -196,6 +264,7 @@ def files_of(root):
 def look_at(root):
     """(faults, warnings), each a list of sentences; and how many files were looked at."""
     faults, warnings, seen, of_headers = [], [], 0, {}
+    faults += crowding_faults(files_of(root))
     for path in files_of(root):
         if path.endswith(".h"):
             of_headers.setdefault(room_of(path), set()).update(constants_of((root / path).read_text()))

@@ -11,6 +11,37 @@ import cases  # noqa: E402
 import layout  # noqa: E402
 
 
+# A feature, its room, words of the page's sentence on that room that no other room's sentence has together, and where it stands.
+FEATURES = (
+    ("a message of the control protocol", "proto", ("messages", "framing"), ["proto/control.fbs"]),
+    ("a key of a pipeline's file is refused", "config/checks", ("complaint", "key by key"), ["config/checks/check_batch.cpp"]),
+    ("a new parameter of random-crop", "config/operations", ("operations", "parameters", "passes in"),
+     ["config/operations/image/shape/random_crop.cpp"]),
+    ("how random-crop cuts a picture", "daemon/media/image/operations", ("code of the operations on pictures",),
+     ["daemon/media/image/operations/shape/random_crop.cpp"]),
+    ("the filter by which pictures are resampled", "daemon/media/image/kernels", ("resampling", "weights"),
+     ["daemon/media/image/kernels/filter.cpp"]),
+    ("the blur of a picture", "daemon/media/image/adjustments", ("blurs",), ["daemon/media/image/adjustments/adjust_pixels.cpp"]),
+    ("an animation in a GIF", "daemon/media/image/codecs/gif", ("GIF",), ["daemon/media/image/codecs/gif/canvas.cpp"]),
+    ("boxes follow a crop", "daemon/media/image/geometry", ("boxes", "views"), ["daemon/media/image/geometry/box_list.cpp"]),
+    ("the cache keeps a JPEG's coefficients", "daemon/media/image/forms", ("cache", "coefficients"),
+     ["daemon/media/image/forms/packed_form.cpp"]),
+    ("which frames of a video are key frames", "daemon/media/ffmpeg/pictures", ("index", "frames", "chosen"),
+     ["daemon/media/ffmpeg/pictures/video_index.cpp"]),
+    ("a mel spectrogram", "daemon/media/audio", ("spectrograms",), ["daemon/media/audio/mel_spectrogram.cpp"]),
+    ("a tar archive with links", "daemon/source/archives", ("tar archives",), ["daemon/source/archives/archive_links.cpp"]),
+    ("a list of weights of samples", "daemon/source/lists", ("to weigh",), ["daemon/source/lists/weight_list.cpp"]),
+    ("a bucket asks to come back later", "daemon/store/http", ("endpoint", "asked again"), ["daemon/store/http/endpoint.cpp"]),
+    ("a shuffle that does not need the whole list", "daemon/sampler", ("permutation",), ["daemon/sampler/permutation.cpp"]),
+    ("batches bounded by cost", "daemon/pipeline/order", ("costs",), ["daemon/pipeline/order/costs.cpp"]),
+    ("a lease is given back", "daemon/delivery", ("leases", "credits"), ["daemon/delivery/ring.h"]),
+    ("two trainers read one ring", "daemon/node/seats", ("rings", "seats"), ["daemon/node/seats/seating.cpp"]),
+    ("the status page", "daemon/node/reports", ("status page",), ["daemon/node/reports/web.cpp"]),
+    ("spdlctl why", "client/cli/state", ("why",), ["client/cli/state/why.cpp"]),
+    ("a loader attaches anew", "client/src", ("loader", "C functions"), ["client/src/loader_attach.cpp"]),
+)
+
+
 class TheTree(unittest.TestCase):
     def test_keeps_to_the_order(self):
         faults, warnings, seen = layout.look_at(ROOT)
@@ -24,6 +55,28 @@ class TheTree(unittest.TestCase):
             self.assertTrue((ROOT / room).is_dir(), f"{room} of layout.py's table is no folder")
 
 
+    def test_no_room_stands_below_itself(self):
+        self.assertEqual(list(layout.rings()), [])
+
+    def test_the_page_has_a_sentence_on_every_room_and_on_no_other(self):
+        told = layout.described_rooms((ROOT / "docs/architecture.md").read_text())
+        self.assertEqual(set(told), set(layout.ROOMS) - {"daemon"})
+        for room, sentence in told.items():
+            self.assertGreater(len(sentence.split()), 2, room)
+
+    def test_who_has_read_the_page_names_the_room_of_a_feature(self):
+        told = layout.described_rooms((ROOT / "docs/architecture.md").read_text())
+        for feature, room, words, files in FEATURES:
+            with self.subTest(feature=feature):
+                for word in words:  # the page alone leads there, and nowhere else
+                    self.assertIn(word, told[room])
+                fitting = [other for other, sentence in told.items() if all(word in sentence for word in words)]
+                self.assertEqual(fitting, [room])
+                for file in files:
+                    self.assertTrue((ROOT / file).is_file(), file)
+                    self.assertEqual(layout.room_of(file), room)
+
+
 class AMadeUpTree(unittest.TestCase):
     """Each case writes files that are in order, and one that may not be."""
 
@@ -33,7 +86,7 @@ class AMadeUpTree(unittest.TestCase):
         self.root = Path(self.folder.name)
         for name in ("proto/message.h", "proto/cuda/driver.h", "config/spec.h", "daemon/base/result.h", "daemon/source/listing.h",
                      "daemon/memory/host/slot.h", "daemon/batch/slot.h", "daemon/pipeline/plan.h",
-                     "daemon/delivery/ring.h", "daemon/control/server.h", "daemon/node/node.h", "client/src/batch.h",
+                     "daemon/delivery/ring.h", "daemon/control/server.h", "daemon/node/node.h", "client/src/ring/batch.h",
                      "client/program/daemon_binary.h", "client/cli/table.h"):
             self.write(name, "#pragma once\n")
 
@@ -49,7 +102,7 @@ class AMadeUpTree(unittest.TestCase):
     def assert_fault(self, name, text, words):
         found = self.faults(name, text)
         self.assertEqual(len(found), 1, found)
-        self.assertIn(name, found[0])
+        self.assertIn(name if words != "source files" else name.rpartition("/")[0], found[0])
         self.assertIn(words, found[0])
 
     def assert_include(self, name, target, allowed):
@@ -88,7 +141,7 @@ class AMadeUpTree(unittest.TestCase):
                              ("daemon/control/x.cpp", "daemon/pipeline/plan.h"),
                              ("daemon/control/x.cpp", "daemon/node/node.h"), ("client/src/x.cpp", "config/spec.h"),
                              ("client/src/x.cpp", "daemon/base/result.h"), ("client/cli/x.cpp", "daemon/base/result.h"),
-                             ("client/cli/x.cpp", "client/src/batch.h"), ("daemon/node/x.cpp", "client/src/batch.h")):
+                             ("client/cli/x.cpp", "client/src/ring/batch.h"), ("daemon/node/x.cpp", "client/src/ring/batch.h")):
             with self.subTest(name=name, target=target):
                 self.assert_include(name, target, allowed=False)
 
@@ -96,9 +149,9 @@ class AMadeUpTree(unittest.TestCase):
         self.assert_fault("daemon/node/x.cpp", '#include "node.h"\n', "no path from the root")
 
     def test_libraries_stay_in_their_rooms(self):
-        for header, inside, outside in (("jpeglib.h", "daemon/media/image/jpeg/x.cpp", "daemon/media/image/x.cpp"),
-                                        ("toml++/toml.h", "config/document.cpp", "config/x.cpp"),
-                                        ("boost/asio.hpp", "daemon/base/event_loop.cpp", "daemon/control/x.cpp"),
+        for header, inside, outside in (("jpeglib.h", "daemon/media/image/codecs/jpeg/x.cpp", "daemon/media/image/x.cpp"),
+                                        ("toml++/toml.h", "config/checks/document.cpp", "config/x.cpp"),
+                                        ("boost/asio.hpp", "daemon/base/system/event_loop.cpp", "daemon/control/x.cpp"),
                                         ("cuda.h", "tests/cuda/x.cpp", "proto/cuda/x.cpp"),
                                         ("cuda_runtime.h", "tests/cuda/x.cpp", "daemon/memory/cuda/x.cpp"),
                                         ("hwy/highway.h", "daemon/media/image/x.cpp", "daemon/base/x.cpp")):
@@ -111,6 +164,12 @@ class AMadeUpTree(unittest.TestCase):
         self.assertEqual(self.faults("daemon/base/x.cpp", "\n" * layout.LINES_MAX), [])
         self.assertEqual(len(layout.look_at(self.root)[1]), 1)
         self.assert_fault("daemon/base/x.cpp", "\n" * (layout.LINES_MAX + 1), "lines")
+
+    def test_folders_stay_small(self):
+        for number in range(layout.FILES_MAX - 1):  # result.h is there
+            self.write(f"daemon/base/x{number}.h", "#pragma once\n")
+        self.assertEqual(layout.look_at(self.root)[0], [])
+        self.assert_fault("daemon/base/one_more.h", "#pragma once\n", "source files")
 
     def test_lines_of_the_python_package_stay_short(self):
         self.assertEqual(self.faults("client/python/x.py", f"x = {'1' * (layout.COLUMNS_MAX - 4)}\n"), [])

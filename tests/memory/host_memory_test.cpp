@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <set>
 
-#include "daemon/base/cpu.h"
 #include "daemon/base/result.h"
+#include "daemon/base/system/cpu.h"
 #include "tests/support/soon.h"
 
 namespace spdld::host_memory_test {

@@ -9,8 +9,8 @@
 #include <random>
 #include <vector>
 
-#include "daemon/base/cpu.h"
 #include "daemon/base/result.h"
+#include "daemon/base/system/cpu.h"
 #include "daemon/memory/host/host_memory.h"
 
 namespace spdld::spare_test {

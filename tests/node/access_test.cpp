@@ -1,4 +1,4 @@
-#include "daemon/node/access.h"
+#include "daemon/node/access/access.h"
 
 #include <catch2/catch.hpp>
 #include <filesystem>

@@ -1,4 +1,4 @@
-#include "daemon/node/answers.h"
+#include "daemon/node/reports/answers.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "daemon/node/defaults.h"
+#include "daemon/node/settings/defaults.h"
 
 #include <catch2/catch.hpp>
 #include <cstdlib>

@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/node/feed.h"
-#include "daemon/node/fillers.h"
-#include "daemon/node/tap.h"
+#include "daemon/node/seats/feed.h"
+#include "daemon/node/seats/fillers.h"
+#include "daemon/node/seats/tap.h"
 
 namespace spdld::test {
 

@@ -1,5 +1,5 @@
 // Seeks of a feed's readers, and what its stream and its ring make of them.
-#include "daemon/node/feed.h"
+#include "daemon/node/seats/feed.h"
 #include "tests/node/feed_rig.h"
 
 namespace spdld::feed_seek_test {

@@ -1,5 +1,5 @@
 // A feed alone, over every state that it has.
-#include "daemon/node/feed.h"
+#include "daemon/node/seats/feed.h"
 
 #include "tests/node/feed_rig.h"
 

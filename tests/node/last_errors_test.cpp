@@ -1,5 +1,5 @@
 // What a private daemon leaves of its errors.
-#include "daemon/node/last_errors.h"
+#include "daemon/node/reports/last_errors.h"
 
 #include <sys/stat.h>
 

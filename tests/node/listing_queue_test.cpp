@@ -1,4 +1,4 @@
-#include "daemon/node/listing_queue.h"
+#include "daemon/node/pipelines/listing_queue.h"
 
 #include <catch2/catch.hpp>
 #include <condition_variable>

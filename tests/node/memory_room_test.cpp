@@ -1,4 +1,4 @@
-#include "daemon/node/memory_room.h"
+#include "daemon/node/seats/memory_room.h"
 
 #include <catch2/catch.hpp>
 #include <limits>

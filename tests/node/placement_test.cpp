@@ -1,5 +1,5 @@
 // Which memory a ring gets, of what the pipeline, the trainer and its launcher say.
-#include "daemon/node/placement.h"
+#include "daemon/node/seats/placement.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,5 +1,5 @@
 // Memory on a GPU whose trainer has left it open: who gets what, until the trainer's process has ended.
-#include "daemon/node/quarantine.h"
+#include "daemon/node/seats/quarantine.h"
 
 #include "tests/node/rig.h"
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <sstream>
 
-#include "config/json.h"
+#include "config/text/json.h"
 #include "tests/node/rig.h"
 
 namespace spdld::recorder_test {

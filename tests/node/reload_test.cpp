@@ -1,9 +1,9 @@
 // What of a settings file that is read anew holds at once, and what waits for a restart.
-#include "daemon/node/reload.h"
+#include "daemon/node/settings/reload.h"
 
 #include <catch2/catch.hpp>
 
-#include "config/load.h"
+#include "config/checks/load.h"
 
 namespace spdld::node::reload_test {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "config/daemon_settings.h"
-#include "daemon/node/seating.h"
+#include "daemon/node/seats/seating.h"
 #include "tests/node/fakes.h"
 #include "tests/pipeline/fake_source.h"
 

@@ -1,5 +1,5 @@
 // Which trainer gets which seat, and what becomes of it.
-#include "daemon/node/seating.h"
+#include "daemon/node/seats/seating.h"
 
 #include "tests/node/rig.h"
 

@@ -1,5 +1,5 @@
 // Where replicas meet, whatever they seek and in whatever order.
-#include "daemon/node/seeks.h"
+#include "daemon/node/seats/seeks.h"
 
 #include <catch2/catch.hpp>
 #include <random>

@@ -1,5 +1,5 @@
 // The sheet of small pictures: what is a picture, how values become colours, and when a sheet is taken.
-#include "daemon/node/sheet.h"
+#include "daemon/node/seats/sheet.h"
 
 #include <bit>
 #include <catch2/catch.hpp>

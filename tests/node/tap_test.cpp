@@ -1,9 +1,9 @@
 // The rows that a Tap copies, and a Tap alone where copies fail or come in any order.
-#include "daemon/node/tap.h"
+#include "daemon/node/seats/tap.h"
 
 #include <random>
 
-#include "daemon/node/row_copy.h"
+#include "daemon/node/seats/row_copy.h"
 #include "tests/node/rig.h"
 
 namespace spdld::tap_test {

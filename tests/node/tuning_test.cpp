@@ -1,5 +1,5 @@
 // What the tuning measures of rings, pool and fetcher, and what it does with the tuner's decision.
-#include "daemon/node/tuning.h"
+#include "daemon/node/seats/tuning.h"
 
 #include <array>
 #include <atomic>

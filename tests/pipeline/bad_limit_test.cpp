@@ -1,5 +1,5 @@
 // How many bad samples a ring may have before it fails, and where exactly it does.
-#include "daemon/pipeline/bad_limit.h"
+#include "daemon/pipeline/order/bad_limit.h"
 
 #include <catch2/catch.hpp>
 #include <optional>

@@ -1,12 +1,12 @@
-#include "daemon/pipeline/caching.h"
+#include "daemon/pipeline/forms/caching.h"
 
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
 
 #include "daemon/media/image/picture_node.h"
-#include "tests/support/jpeg_maker.h"
-#include "tests/support/photos.h"
+#include "tests/support/makers/jpeg_maker.h"
+#include "tests/support/makers/photos.h"
 #include "tests/support/temp_dir.h"
 
 namespace spdld::caching_test {

@@ -7,7 +7,7 @@
 #include "config/operation.h"
 #include "daemon/pipeline/plan.h"
 #include "tests/pipeline/fake_source.h"
-#include "tests/support/jpeg_maker.h"
+#include "tests/support/makers/jpeg_maker.h"
 
 namespace spdld::chains_test {
 namespace {

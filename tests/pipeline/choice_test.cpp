@@ -1,5 +1,5 @@
 // The fingerprint of the samples that are taken: one for each set of samples, whichever lists say it.
-#include "daemon/pipeline/choice.h"
+#include "daemon/pipeline/order/choice.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

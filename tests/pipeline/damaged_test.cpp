@@ -7,12 +7,12 @@
 #include <optional>
 #include <random>
 
-#include "config/load.h"
+#include "config/checks/load.h"
 #include "daemon/cache/cache.h"
-#include "daemon/media/image/planes.h"
+#include "daemon/media/image/codecs/planes.h"
 #include "daemon/pipeline/plan.h"
 #include "tests/pipeline/fake_source.h"
-#include "tests/support/jpeg_maker.h"
+#include "tests/support/makers/jpeg_maker.h"
 #include "tests/support/temp_dir.h"
 
 namespace spdld::damaged_test {

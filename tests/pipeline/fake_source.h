@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include "daemon/source/fetcher.h"
+#include "daemon/source/fetching/fetcher.h"
 #include "daemon/source/listing.h"
 
 namespace spdld::test {

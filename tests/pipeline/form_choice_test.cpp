@@ -1,5 +1,5 @@
 // The least cost in so many bytes, by hand-made numbers.
-#include "daemon/pipeline/form_choice.h"
+#include "daemon/pipeline/forms/form_choice.h"
 
 #include <catch2/catch.hpp>
 #include <vector>

@@ -1,5 +1,5 @@
 // Which form a sample gets that is not kept, by what the samples before it have taken.
-#include "daemon/pipeline/form_shelves.h"
+#include "daemon/pipeline/forms/form_shelves.h"
 
 #include <catch2/catch.hpp>
 #include <vector>

@@ -6,13 +6,13 @@
 #include <fstream>
 #include <mutex>
 
-#include "config/load.h"
+#include "config/checks/load.h"
 #include "daemon/memory/host/host_slot.h"
 #include "daemon/pipeline/stream.h"
-#include "daemon/source/fetcher.h"
+#include "daemon/source/fetching/fetcher.h"
 #include "daemon/source/listing.h"
-#include "tests/support/jpeg_maker.h"
-#include "tests/support/png_maker.h"
+#include "tests/support/makers/jpeg_maker.h"
+#include "tests/support/makers/png_maker.h"
 #include "tests/support/temp_dir.h"
 
 namespace spdld::formats_test {

@@ -2,8 +2,8 @@
 #include <catch2/catch.hpp>
 #include <fstream>
 
-#include "daemon/pipeline/caching.h"
-#include "daemon/source/fetcher.h"
+#include "daemon/pipeline/forms/caching.h"
+#include "daemon/source/fetching/fetcher.h"
 #include "tests/source/fetching.h"
 #include "tests/source/temp_folder.h"
 

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "config/load.h"
+#include "config/checks/load.h"
 #include "daemon/pipeline/pipeline.h"
 
 namespace spdld::key_digests_test {

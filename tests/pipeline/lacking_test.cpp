@@ -1,15 +1,15 @@
 // Samples without a member that an output is made from: refused, or left out.
-#include "daemon/pipeline/lacking.h"
+#include "daemon/pipeline/order/lacking.h"
 
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <set>
 #include <string>
 
-#include "daemon/pipeline/choice.h"
+#include "daemon/pipeline/order/choice.h"
 #include "daemon/pipeline/plan.h"
 #include "daemon/source/joined.h"
-#include "tests/support/tar_writer.h"
+#include "tests/support/makers/tar_writer.h"
 #include "tests/support/temp_dir.h"
 
 namespace spdld::lacking_test {

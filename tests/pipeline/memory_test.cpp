@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "config/load.h"
+#include "config/checks/load.h"
 #include "tests/pipeline/rig.h"
-#include "tests/support/png_maker.h"
+#include "tests/support/makers/png_maker.h"
 
 namespace spdld::memory_test {
 

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "config/load.h"
+#include "config/checks/load.h"
 #include "daemon/base/beta.h"
 #include "tests/pipeline/rig.h"
 

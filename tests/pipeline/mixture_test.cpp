@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "config/load.h"
+#include "config/checks/load.h"
 #include "daemon/pipeline/pipeline.h"
 #include "tests/source/fetching.h"
 #include "tests/source/temp_folder.h"
-#include "tests/support/jpeg_maker.h"
-#include "tests/support/photos.h"
+#include "tests/support/makers/jpeg_maker.h"
+#include "tests/support/makers/photos.h"
 #include "tests/support/temp_dir.h"
 
 namespace spdld::mixture_test {

@@ -1,5 +1,5 @@
 // Orders that take long to make: made once, ahead, and by the pool alone.
-#include "daemon/pipeline/orders.h"
+#include "daemon/pipeline/order/orders.h"
 
 #include <catch2/catch.hpp>
 #include <condition_variable>

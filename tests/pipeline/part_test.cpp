@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "config/load.h"
-#include "daemon/pipeline/choice.h"
+#include "config/checks/load.h"
+#include "daemon/pipeline/order/choice.h"
 #include "daemon/sampler/sharding.h"
 #include "daemon/source/fingerprint.h"
 #include "daemon/source/joined.h"

@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "daemon/media/image/image_decoder.h"
+#include "daemon/media/image/codecs/image_decoder.h"
 #include "tests/pipeline/fake_source.h"
 
 namespace spdld::plan_test {

@@ -6,12 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include "config/load.h"
+#include "config/checks/load.h"
 #include "daemon/media/image/picture_node.h"
 #include "daemon/pipeline/plan.h"
 #include "tests/pipeline/fake_source.h"
-#include "tests/support/jpeg_maker.h"
-#include "tests/support/png_maker.h"
+#include "tests/support/makers/jpeg_maker.h"
+#include "tests/support/makers/png_maker.h"
 
 namespace spdld::shared_decoding_test {
 namespace {

@@ -1,7 +1,7 @@
 // The stages of a pipeline, each by itself: who is told what, and on which thread work is done.
 #include <atomic>
 
-#include "daemon/base/cpu.h"
+#include "daemon/base/system/cpu.h"
 #include "tests/pipeline/rig.h"
 
 namespace spdld::stage_test {

@@ -3,12 +3,12 @@
 #include <cstring>
 #include <fstream>
 
-#include "config/load.h"
+#include "config/checks/load.h"
 #include "daemon/pipeline/plan.h"
 #include "daemon/rows/length_index.h"
 #include "daemon/rows/row_listing.h"
 #include "tests/source/fetch_once.h"
-#include "tests/support/npy_maker.h"
+#include "tests/support/makers/npy_maker.h"
 #include "tests/support/temp_dir.h"
 
 namespace spdld::tables_test {

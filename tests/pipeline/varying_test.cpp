@@ -4,7 +4,7 @@
 #include <cstring>
 #include <set>
 
-#include "daemon/pipeline/bad_limit.h"
+#include "daemon/pipeline/order/bad_limit.h"
 #include "tests/pipeline/rig.h"
 
 namespace spdld::varying_test {

@@ -5,11 +5,11 @@
 #include <cmath>
 #include <map>
 
-#include "config/load.h"
+#include "config/checks/load.h"
 #include "daemon/pipeline/plan.h"
 #include "tests/pipeline/fake_source.h"
 #include "tests/support/allocations.h"
-#include "tests/support/jpeg_maker.h"
+#include "tests/support/makers/jpeg_maker.h"
 #include "tests/support/picture_chain.h"
 #include "tests/support/planes_memory.h"
 

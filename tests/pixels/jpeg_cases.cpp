@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/support/jpeg_maker.h"
+#include "tests/support/makers/jpeg_maker.h"
 
 namespace {
 

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "config/load.h"
+#include "config/checks/load.h"
 #include "daemon/pipeline/plan.h"
 #include "tests/pipeline/fake_source.h"
 #include "tests/support/allocations.h"

@@ -14,7 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "config/load.h"
+#include "config/checks/load.h"
 #include "tests/support/one_keeper.h"
 #include "tests/support/picture_chain.h"
 

@@ -2,10 +2,10 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "config/load.h"
-#include "daemon/media/image/image_decoder.h"
+#include "config/checks/load.h"
+#include "daemon/media/image/codecs/image_decoder.h"
 #include "tests/support/allocations.h"
-#include "tests/support/jpeg_maker.h"
+#include "tests/support/makers/jpeg_maker.h"
 #include "tests/support/picture_chain.h"
 #include "tests/support/steady.h"
 

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "config/load.h"
+#include "config/checks/load.h"
 #include "config/operation.h"
 #include "config/views.h"
 #include "daemon/media/chain.h"

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "daemon/media/image/view.h"
-#include "daemon/media/image/warp.h"
+#include "daemon/media/image/adjustments/warp.h"
+#include "daemon/media/image/geometry/view.h"
 
 namespace {
 

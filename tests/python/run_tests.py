@@ -7,10 +7,17 @@
 Ends with a line `cases: N passed, N failed, N skipped`; exit code 1 where one failed or none ran.
 """
 import collections
+import os
 import sys
 import time
 import unittest
 from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+FOLDERS = [str(HERE), *sorted(str(folder) for folder in HERE.iterdir() if any(folder.glob("*_test.py")))]
+# Tests of all folders, and the scripts that they start, import what this folder has for all of them.
+sys.path[:0] = FOLDERS
+os.environ["PYTHONPATH"] = os.pathsep.join([*FOLDERS, *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 class Timed(unittest.TextTestResult):
@@ -37,8 +44,8 @@ def cases_of(suite):
 
 
 def main():
-    folder = str(Path(__file__).resolve().parent)
-    found = unittest.TestLoader().discover(folder, pattern="*_test.py", top_level_dir=folder)
+    found = unittest.TestSuite(unittest.TestLoader().discover(folder, pattern="*_test.py", top_level_dir=folder)
+                               for folder in FOLDERS)
     is_without = sys.argv[1:2] == ["--without"]
     names = sys.argv[2:] if is_without else sys.argv[1:]
     chosen = [case for case in cases_of(found) if not names or any(name in case.id() for name in names) != is_without]

@@ -10,9 +10,9 @@
 
 #include "daemon/media/measure.h"
 #include "tests/source/temp_folder.h"
-#include "tests/support/jpeg_maker.h"
-#include "tests/support/png_maker.h"
-#include "tests/support/tar_writer.h"
+#include "tests/support/makers/jpeg_maker.h"
+#include "tests/support/makers/png_maker.h"
+#include "tests/support/makers/tar_writer.h"
 
 namespace spdld::length_index_test {
 

@@ -12,11 +12,11 @@
 #include <string>
 #include <vector>
 
-#include "config/load.h"
+#include "config/checks/load.h"
 #include "daemon/memory/host/host_slot.h"
 #include "daemon/pipeline/stream.h"
 #include "daemon/rows/row_listing.h"
-#include "daemon/source/fetcher.h"
+#include "daemon/source/fetching/fetcher.h"
 #include "daemon/source/joined.h"
 
 namespace spdld::test {

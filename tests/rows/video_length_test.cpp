@@ -8,7 +8,7 @@
 
 #include "daemon/rows/length_index.h"
 #include "tests/source/temp_folder.h"
-#include "tests/support/video_maker.h"
+#include "tests/support/makers/video_maker.h"
 
 namespace spdld::video_length_test {
 

@@ -6,7 +6,7 @@
 #include "daemon/source/joined.h"
 #include "tests/source/fetching.h"
 #include "tests/source/temp_folder.h"
-#include "tests/support/tar_writer.h"
+#include "tests/support/makers/tar_writer.h"
 
 namespace spdld::alternatives_test {
 

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "config/uri_pattern.h"
-#include "daemon/source/archive_search.h"
-#include "daemon/source/bounds.h"
+#include "daemon/source/files/archive_search.h"
+#include "daemon/source/files/bounds.h"
 #include "tests/source/temp_folder.h"
-#include "tests/support/tar_writer.h"
+#include "tests/support/makers/tar_writer.h"
 
 namespace spdld::archive_search_test {
 

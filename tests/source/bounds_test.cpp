@@ -1,5 +1,5 @@
 // Data sets that may only hold what lies in some folders, whatever their links say and whoever changes them meanwhile.
-#include "daemon/source/bounds.h"
+#include "daemon/source/files/bounds.h"
 
 #include <fcntl.h>
 #include <linux/audit.h>
@@ -19,12 +19,12 @@
 #include <cstddef>
 #include <thread>
 
-#include "daemon/source/fetcher.h"
-#include "daemon/source/sample_list.h"
+#include "daemon/source/fetching/fetcher.h"
+#include "daemon/source/lists/sample_list.h"
 #include "proto/unique_fd.h"
 #include "tests/source/fetching.h"
 #include "tests/source/temp_folder.h"
-#include "tests/support/tar_writer.h"
+#include "tests/support/makers/tar_writer.h"
 
 namespace spdld::bounds_test {
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/source/bounds.h"
-#include "daemon/source/class_list.h"
+#include "daemon/source/files/bounds.h"
+#include "daemon/source/folders/class_list.h"
 #include "tests/source/temp_folder.h"
 #include "tests/support/memory_store.h"
 

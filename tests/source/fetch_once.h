@@ -4,7 +4,7 @@
 #include <condition_variable>
 #include <mutex>
 
-#include "daemon/source/fetcher.h"
+#include "daemon/source/fetching/fetcher.h"
 
 namespace spdld::test {
 

@@ -1,4 +1,4 @@
-#include "daemon/source/fetch_router.h"
+#include "daemon/source/fetching/fetch_router.h"
 
 #include <fcntl.h>
 #include <unistd.h>

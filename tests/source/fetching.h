@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/source/fetcher.h"
+#include "daemon/source/fetching/fetcher.h"
 
 namespace spdld::test {
 

@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/source/file_identity.h"
+#include "daemon/source/files/file_identity.h"
 #include "proto/unique_fd.h"
 #include "tests/source/fetching.h"
 #include "tests/source/temp_folder.h"
-#include "tests/support/tar_writer.h"
+#include "tests/support/makers/tar_writer.h"
 
 namespace spdld::field_fetch_test {
 

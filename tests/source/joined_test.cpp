@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "tests/source/temp_folder.h"
-#include "tests/support/tar_writer.h"
+#include "tests/support/makers/tar_writer.h"
 
 namespace spdld::joined_test {
 

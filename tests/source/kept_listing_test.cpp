@@ -8,13 +8,13 @@
 #include <random>
 #include <vector>
 
+#include "daemon/source/archives/kept_archives.h"
 #include "daemon/source/fingerprint.h"
-#include "daemon/source/kept_archives.h"
-#include "daemon/source/kept_file.h"
-#include "daemon/source/kept_folders.h"
-#include "daemon/source/kept_records.h"
+#include "daemon/source/folders/kept_folders.h"
+#include "daemon/source/kept/kept_file.h"
+#include "daemon/source/kept/kept_records.h"
 #include "tests/source/temp_folder.h"
-#include "tests/support/tar_writer.h"
+#include "tests/support/makers/tar_writer.h"
 
 namespace spdld::kept_listing_test {
 

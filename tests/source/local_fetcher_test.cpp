@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "daemon/base/distribution.h"
-#include "daemon/source/fetcher.h"
+#include "daemon/source/fetching/fetcher.h"
 #include "daemon/source/trouble.h"
 #include "tests/source/fetching.h"
 #include "tests/source/temp_folder.h"
-#include "tests/support/tar_writer.h"
+#include "tests/support/makers/tar_writer.h"
 
 namespace spdld::local_fetcher_test {
 

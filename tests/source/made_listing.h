@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/source/fetch_router.h"
+#include "daemon/source/fetching/fetch_router.h"
 #include "tests/support/memory_store.h"
 
 namespace spdld::test {

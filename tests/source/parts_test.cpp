@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/source/fetch_router.h"
+#include "daemon/source/fetching/fetch_router.h"
 #include "tests/source/fetch_once.h"
 #include "tests/source/fetching.h"
 #include "tests/source/made_listing.h"

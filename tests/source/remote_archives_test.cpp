@@ -1,5 +1,5 @@
 // Archives that lie in stores: how they are named and looked for.
-#include "daemon/source/remote_archives.h"
+#include "daemon/source/files/remote_archives.h"
 
 #include <catch2/catch.hpp>
 #include <future>

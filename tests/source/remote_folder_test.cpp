@@ -1,4 +1,4 @@
-#include "daemon/source/remote_folder.h"
+#include "daemon/source/folders/remote_folder.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -6,14 +6,14 @@
 #include <catch2/catch.hpp>
 #include <random>
 
-#include "daemon/source/fetch_router.h"
-#include "daemon/source/file_view.h"
-#include "daemon/source/remote_archives.h"
+#include "daemon/source/fetching/fetch_router.h"
+#include "daemon/source/files/file_view.h"
+#include "daemon/source/files/remote_archives.h"
 #include "proto/unique_fd.h"
 #include "tests/source/fetching.h"
 #include "tests/source/temp_folder.h"
+#include "tests/support/makers/tar_writer.h"
 #include "tests/support/memory_store.h"
-#include "tests/support/tar_writer.h"
 
 namespace spdld::remote_folder_test {
 namespace {

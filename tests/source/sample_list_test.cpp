@@ -1,11 +1,11 @@
-#include "daemon/source/sample_list.h"
+#include "daemon/source/lists/sample_list.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <vector>
 
 #include "tests/source/temp_folder.h"
-#include "tests/support/tar_writer.h"
+#include "tests/support/makers/tar_writer.h"
 
 namespace spdld::sample_list_test {
 

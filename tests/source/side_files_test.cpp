@@ -1,4 +1,4 @@
-#include "daemon/source/side_files.h"
+#include "daemon/source/files/side_files.h"
 
 #include <sys/stat.h>
 

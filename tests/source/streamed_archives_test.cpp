@@ -4,12 +4,12 @@
 #include <memory>
 #include <string>
 
-#include "daemon/source/fetch_router.h"
+#include "daemon/source/fetching/fetch_router.h"
 #include "daemon/source/listing.h"
 #include "tests/source/fetching.h"
 #include "tests/store/streams/fake_store.h"
+#include "tests/support/makers/tar_writer.h"
 #include "tests/support/soon.h"
-#include "tests/support/tar_writer.h"
 
 namespace spdld::streamed_archives_test {
 namespace {

@@ -8,14 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "daemon/source/fetch_router.h"
+#include "daemon/source/archives/tar.h"
+#include "daemon/source/fetching/fetch_router.h"
 #include "daemon/source/listing.h"
-#include "daemon/source/tar.h"
 #include "tests/source/fetching.h"
 #include "tests/source/temp_folder.h"
 #include "tests/store/streams/fake_store.h"
-#include "tests/support/pack.h"
-#include "tests/support/tar_writer.h"
+#include "tests/support/makers/pack.h"
+#include "tests/support/makers/tar_writer.h"
 
 namespace spdld::tar_links_test {
 namespace {

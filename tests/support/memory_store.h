@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "config/remote_uri.h"
+#include "config/text/remote_uri.h"
 #include "daemon/base/random.h"
 #include "daemon/store/stores.h"
 

@@ -8,7 +8,7 @@
 #include <memory>
 #include <new>
 
-#include "daemon/media/image/planes.h"
+#include "daemon/media/image/codecs/planes.h"
 
 namespace spdld::test {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "config/daemon_settings.h"
-#include "config/json.h"
+#include "config/text/json.h"
 
 namespace spdld::cli::doctor {
 

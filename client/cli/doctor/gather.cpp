@@ -22,8 +22,8 @@
 #include "client/cli/doctor/looks.h"
 #include "client/cli/doctor/reading.h"
 #include "client/cli/query.h"
-#include "config/load.h"
-#include "config/state_folder.h"
+#include "config/checks/load.h"
+#include "config/text/state_folder.h"
 
 namespace spdld::cli::doctor {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "client/cli/doctor/facts.h"
-#include "config/remote_uri.h"
+#include "config/text/remote_uri.h"
 
 namespace spdld::cli::doctor {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "client/cli/doctor/finding.h"
 #include "client/cli/format.h"
-#include "config/json.h"
+#include "config/text/json.h"
 
 namespace spdld::cli::doctor {
 

@@ -1,7 +1,7 @@
 // The views as plain text, for logs.
 #include "client/cli/query.h"
+#include "client/cli/state/verdict_text.h"
 #include "client/cli/top/views.h"
-#include "client/cli/verdict_text.h"
 
 namespace spdld::cli::top {
 namespace {

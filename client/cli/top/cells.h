@@ -4,7 +4,7 @@
 #include <string>
 
 #include "client/cli/top/grid.h"
-#include "config/json.h"
+#include "config/text/json.h"
 
 namespace spdld::cli::top {
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <thread>
 
-#include "config/json.h"
+#include "config/text/json.h"
 #include "proto/unique_fd.h"
 
 namespace spdld::cli::top {

@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "client/cli/query.h"
+#include "client/cli/state/verdict_text.h"
 #include "client/cli/top/cells.h"
 #include "client/cli/top/views.h"
-#include "client/cli/verdict_text.h"
 
 namespace spdld::cli::top {
 namespace {

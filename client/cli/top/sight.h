@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "client/cli/top/lines.h"
-#include "config/json.h"
+#include "config/text/json.h"
 
 namespace spdld::cli::top {
 

@@ -5,10 +5,10 @@
 #include <optional>
 
 #include "client/cli/query.h"
+#include "client/cli/state/watch.h"
 #include "client/cli/top/live.h"
 #include "client/cli/top/terminal.h"
 #include "client/cli/top/views.h"
-#include "client/cli/watch.h"
 
 namespace spdld::cli {
 namespace {

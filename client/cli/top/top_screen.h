@@ -10,7 +10,7 @@
 #include "client/cli/top/keys.h"
 #include "client/cli/top/lines.h"
 #include "client/cli/top/views.h"
-#include "config/json.h"
+#include "config/text/json.h"
 
 namespace spdld::cli::top {
 

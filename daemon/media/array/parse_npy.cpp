@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "daemon/base/npy.h"
+#include "daemon/base/formats/npy.h"
 #include "daemon/media/operations.h"
 
 namespace spdld::array {

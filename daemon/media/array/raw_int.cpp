@@ -1,7 +1,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "daemon/base/little_endian.h"
+#include "daemon/base/formats/little_endian.h"
 #include "daemon/media/operations.h"
 
 namespace spdld::array {

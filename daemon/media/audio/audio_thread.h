@@ -8,7 +8,7 @@
 #include "daemon/base/result.h"
 #include "daemon/media/audio/shared_sounds.h"
 #include "daemon/media/audio/sound.h"
-#include "daemon/media/ffmpeg/audio_decoder.h"
+#include "daemon/media/ffmpeg/sound/audio_decoder.h"
 #include "daemon/media/node.h"
 #include "daemon/media/signal/resampler.h"
 

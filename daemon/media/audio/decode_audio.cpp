@@ -6,7 +6,7 @@
 
 #include "daemon/media/audio/segment.h"
 #include "daemon/media/ffmpeg/kept_index.h"
-#include "daemon/media/ffmpeg/load.h"
+#include "daemon/media/ffmpeg/libraries/load.h"
 #include "daemon/media/operations.h"
 #include "daemon/media/sample_notes.h"
 #include "daemon/media/time_part.h"

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "config/dtype.h"
+#include "config/text/dtype.h"
 
 namespace spdld::audio {
 

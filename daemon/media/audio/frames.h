@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "config/frame_settings.h"
+#include "config/operations/audio/frame_settings.h"
 #include "daemon/media/signal/lanes.h"
 
 namespace spdld::audio {

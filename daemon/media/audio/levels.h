@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "config/power_levels.h"
+#include "config/operations/audio/power_levels.h"
 
 namespace spdld::audio {
 

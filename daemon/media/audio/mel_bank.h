@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "config/mel_settings.h"
+#include "config/operations/audio/mel_settings.h"
 #include "daemon/media/signal/lanes.h"
 
 namespace spdld::audio {

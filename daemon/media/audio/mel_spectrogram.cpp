@@ -1,4 +1,4 @@
-#include "config/mel_settings.h"
+#include "config/operations/audio/mel_settings.h"
 #include "daemon/media/audio/frame_node.h"
 #include "daemon/media/audio/levels.h"
 #include "daemon/media/audio/mel_bank.h"

@@ -3,7 +3,7 @@
 #include <numbers>
 #include <vector>
 
-#include "config/cepstrum_settings.h"
+#include "config/operations/audio/cepstrum_settings.h"
 #include "daemon/media/audio/frame_node.h"
 #include "daemon/media/audio/levels.h"
 #include "daemon/media/audio/mel_bank.h"

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "daemon/media/audio/recordings.h"
-#include "daemon/media/ffmpeg/load.h"
+#include "daemon/media/ffmpeg/libraries/load.h"
 #include "daemon/media/operations.h"
 
 namespace spdld::audio {

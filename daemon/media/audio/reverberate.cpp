@@ -4,7 +4,7 @@
 
 #include "daemon/media/audio/convolution.h"
 #include "daemon/media/audio/recordings.h"
-#include "daemon/media/ffmpeg/load.h"
+#include "daemon/media/ffmpeg/libraries/load.h"
 #include "daemon/media/operations.h"
 
 namespace spdld::audio {

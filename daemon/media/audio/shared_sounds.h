@@ -12,7 +12,7 @@
 
 #include "daemon/base/result.h"
 #include "daemon/media/audio/sound.h"
-#include "daemon/media/ffmpeg/audio_decoder.h"
+#include "daemon/media/ffmpeg/sound/audio_decoder.h"
 #include "daemon/media/node.h"
 
 namespace spdld::audio {

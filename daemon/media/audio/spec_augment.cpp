@@ -3,7 +3,7 @@
 #include <cstring>
 #include <vector>
 
-#include "config/element.h"
+#include "config/text/element.h"
 #include "daemon/media/audio/audio_thread.h"
 #include "daemon/media/operations.h"
 

@@ -1,4 +1,4 @@
-#include "config/spectrogram_settings.h"
+#include "config/operations/audio/spectrogram_settings.h"
 
 #include <algorithm>
 #include <cmath>

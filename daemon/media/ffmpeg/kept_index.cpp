@@ -6,9 +6,9 @@
 #include <type_traits>
 #include <utility>
 
-#include "daemon/base/kept_bytes.h"
-#include "daemon/media/ffmpeg/decoder_pool.h"
-#include "daemon/media/ffmpeg/enumerations.h"
+#include "daemon/base/formats/kept_bytes.h"
+#include "daemon/media/ffmpeg/libraries/decoder_pool.h"
+#include "daemon/media/ffmpeg/libraries/enumerations.h"
 
 namespace spdld::ffmpeg {
 namespace {

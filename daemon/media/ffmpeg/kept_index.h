@@ -7,8 +7,8 @@
 #include <span>
 #include <string>
 
-#include "daemon/media/ffmpeg/audio_index.h"
-#include "daemon/media/ffmpeg/video_index.h"
+#include "daemon/media/ffmpeg/pictures/video_index.h"
+#include "daemon/media/ffmpeg/sound/audio_index.h"
 
 namespace spdld::ffmpeg {
 

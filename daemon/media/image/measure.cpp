@@ -1,6 +1,6 @@
 #include "daemon/media/measure.h"
 
-#include "daemon/media/image/picture_head.h"
+#include "daemon/media/image/codecs/picture_head.h"
 #include "daemon/media/image/picture_node.h"
 
 namespace spdld::media {

@@ -3,16 +3,11 @@
 #include <algorithm>
 #include <iterator>
 
-#include "daemon/media/image/resample.h"
-#include "daemon/media/image/resample_any.h"
-#include "daemon/media/image/srgb_transforms.h"
+#include "daemon/media/image/codecs/srgb_transforms.h"
+#include "daemon/media/image/kernels/resample.h"
+#include "daemon/media/image/kernels/resample_any.h"
 
 namespace spdld::image {
-
-void PictureWork::shrink(size_t bytes_max) {
-  decodings.shrink(bytes_max);
-  frame.memory.shrink(bytes_max);
-}
 
 std::vector<std::string> PictureNode::code() const {
   std::vector<std::string> code = picture_codes();

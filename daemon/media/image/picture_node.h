@@ -8,32 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "daemon/media/image/decodings.h"
-#include "daemon/media/image/image_decoder.h"
-#include "daemon/media/image/indexed_form.h"
-#include "daemon/media/image/packed_form.h"
-#include "daemon/media/image/planes_form.h"
-#include "daemon/media/image/program_node.h"
+#include "daemon/media/image/forms/indexed_form.h"
+#include "daemon/media/image/forms/packed_form.h"
+#include "daemon/media/image/forms/planes_form.h"
+#include "daemon/media/image/programs/picture_work.h"
+#include "daemon/media/image/programs/program_node.h"
 #include "daemon/media/node.h"
 
 namespace spdld::image {
-
-// The objects that a decode thread keeps for pictures.
-struct PictureWork {
-  explicit PictureWork(const media::DecodeLimits& limits)
-      : decoder(make_image_decoder(limits)), planes_memory(limits.memory), scratch_memory(limits.memory) {}
-  void shrink(size_t bytes_max);
-
-  std::unique_ptr<ImageDecoder> decoder;
-  std::optional<Wanted> opened;  // by the decoder
-  Decodings decodings;
-  PixelRows frame;                  // of several
-  std::vector<int> frames, listed;  // to give, and to decode: each of them once
-  Size picture;                     // the size of the picture that `geometry` belongs to
-  Geometry geometry;
-  Scratch scratch;
-  media::MemoryPart planes_memory, scratch_memory;
-};
 
 class PictureNode final : public ProgramNode {
  public:

@@ -3,8 +3,8 @@
 #include <charconv>
 #include <utility>
 
-#include "config/document.h"
-#include "daemon/base/text_encoding.h"
+#include "config/text/words.h"
+#include "daemon/base/formats/text_encoding.h"
 
 namespace spdld::text {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "config/dtype.h"
+#include "config/text/dtype.h"
 #include "daemon/base/byte_buffer.h"
 #include "daemon/media/node.h"
 #include "daemon/media/text/json/number_list.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <string>
 
-#include "daemon/base/text_encoding.h"
+#include "daemon/base/formats/text_encoding.h"
 
 namespace spdld::text {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "daemon/media/image/frames.h"
-#include "daemon/media/image/geometry.h"
+#include "daemon/media/image/codecs/frames.h"
+#include "daemon/media/image/geometry/geometry.h"
 
 namespace spdld::video {
 namespace {

@@ -8,7 +8,7 @@
 #include "daemon/base/random.h"
 #include "daemon/base/result.h"
 #include "daemon/base/row_part.h"
-#include "daemon/media/ffmpeg/video_index.h"
+#include "daemon/media/ffmpeg/pictures/video_index.h"
 #include "daemon/media/time_part.h"
 
 namespace spdld::video {

@@ -1,4 +1,4 @@
-#include "daemon/media/ffmpeg/load.h"
+#include "daemon/media/ffmpeg/libraries/load.h"
 #include "daemon/media/operations.h"
 #include "daemon/media/video/video_node.h"
 

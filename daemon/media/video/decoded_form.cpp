@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "daemon/media/ffmpeg/kept_frames.h"
 #include "daemon/media/ffmpeg/kept_index.h"
+#include "daemon/media/ffmpeg/pictures/kept_frames.h"
 #include "daemon/media/video/video_node.h"
 
 namespace spdld::video {

@@ -1,8 +1,8 @@
 // A video's planes in the terms of the kernels that resample pictures. Pure functions; any thread.
 #pragma once
 
-#include "daemon/media/ffmpeg/video_frame.h"
-#include "daemon/media/image/planes.h"
+#include "daemon/media/ffmpeg/pictures/video_frame.h"
+#include "daemon/media/image/codecs/planes.h"
 
 namespace spdld::video {
 

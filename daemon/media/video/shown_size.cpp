@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "daemon/media/image/picture_limits.h"
+#include "daemon/media/image/codecs/picture_limits.h"
 
 namespace spdld::video {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "daemon/base/picture.h"
-#include "daemon/media/ffmpeg/video_index.h"
+#include "daemon/media/ffmpeg/pictures/video_index.h"
 
 namespace spdld::video {
 

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cstring>
 
-#include "daemon/media/ffmpeg/kept_frames.h"
 #include "daemon/media/ffmpeg/kept_index.h"
-#include "daemon/media/ffmpeg/video_stretches.h"
-#include "daemon/media/image/adjustment.h"
-#include "daemon/media/image/orient.h"
-#include "daemon/media/image/resample.h"
+#include "daemon/media/ffmpeg/pictures/kept_frames.h"
+#include "daemon/media/ffmpeg/pictures/video_stretches.h"
+#include "daemon/media/image/adjustments/adjustment.h"
+#include "daemon/media/image/codecs/orient.h"
+#include "daemon/media/image/kernels/resample.h"
 #include "daemon/media/video/planes_of.h"
 #include "daemon/media/video/shown_size.h"
 

@@ -8,9 +8,9 @@
 #include <optional>
 #include <vector>
 
-#include "daemon/media/ffmpeg/video_decoder.h"
-#include "daemon/media/image/image_program.h"
-#include "daemon/media/image/program_node.h"
+#include "daemon/media/ffmpeg/pictures/video_decoder.h"
+#include "daemon/media/image/programs/image_program.h"
+#include "daemon/media/image/programs/program_node.h"
 #include "daemon/media/video/clip_rule.h"
 #include "daemon/media/video/decoded_form.h"
 

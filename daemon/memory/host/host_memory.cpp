@@ -3,7 +3,7 @@
 #include <fstream>
 #include <utility>
 
-#include "daemon/base/cpu.h"
+#include "daemon/base/system/cpu.h"
 #include "daemon/memory/host/host_slot.h"
 
 namespace spdld::memory {

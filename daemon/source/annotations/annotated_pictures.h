@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "daemon/source/annotations/file_tree.h"
-#include "daemon/source/data_files.h"
+#include "daemon/source/files/data_files.h"
 #include "daemon/source/listing.h"
 #include "daemon/source/tables/held_column.h"
 

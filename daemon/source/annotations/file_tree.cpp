@@ -4,11 +4,11 @@
 #include <cerrno>
 #include <utility>
 
-#include "config/document.h"
-#include "config/remote_uri.h"
+#include "config/text/remote_uri.h"
+#include "config/text/words.h"
 #include "daemon/base/result.h"
-#include "daemon/source/class_walk.h"
-#include "daemon/source/remote_folder.h"
+#include "daemon/source/folders/class_walk.h"
+#include "daemon/source/folders/remote_folder.h"
 #include "daemon/source/stamps.h"
 
 namespace spdld::source {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "daemon/source/folder.h"
+#include "daemon/source/files/folder.h"
 #include "daemon/source/listings.h"
 #include "daemon/source/remarks.h"
 #include "daemon/source/tables/columns.h"

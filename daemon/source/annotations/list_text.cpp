@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "daemon/source/tables/json_text.h"
+#include "daemon/source/tables/reading/json_text.h"
 
 namespace spdld::source {
 

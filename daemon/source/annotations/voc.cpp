@@ -8,17 +8,17 @@
 #include <unordered_set>
 #include <utility>
 
-#include "config/document.h"
 #include "config/parameter.h"
+#include "config/text/words.h"
+#include "daemon/base/formats/text_encoding.h"
 #include "daemon/base/result.h"
-#include "daemon/base/text_encoding.h"
 #include "daemon/source/annotations/annotated_pictures.h"
 #include "daemon/source/annotations/list_text.h"
 #include "daemon/source/annotations/voc_annotation.h"
-#include "daemon/source/class_list.h"
 #include "daemon/source/fingerprint.h"
-#include "daemon/source/tables/json_text.h"
-#include "daemon/source/tables/whole_texts.h"
+#include "daemon/source/folders/class_list.h"
+#include "daemon/source/tables/reading/json_text.h"
+#include "daemon/source/tables/reading/whole_texts.h"
 
 namespace spdld::source {
 namespace {

@@ -4,8 +4,8 @@
 #include <optional>
 #include <utility>
 
-#include "daemon/base/text_encoding.h"
-#include "daemon/base/xml_reader.h"
+#include "daemon/base/formats/text_encoding.h"
+#include "daemon/base/formats/xml_reader.h"
 #include "daemon/source/annotations/list_text.h"
 
 namespace spdld::source {

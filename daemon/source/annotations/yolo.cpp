@@ -10,7 +10,7 @@
 #include "daemon/source/annotations/matched_files.h"
 #include "daemon/source/annotations/yolo_labels.h"
 #include "daemon/source/fingerprint.h"
-#include "daemon/source/tables/whole_texts.h"
+#include "daemon/source/tables/reading/whole_texts.h"
 
 namespace spdld::source {
 namespace {

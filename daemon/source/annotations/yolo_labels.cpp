@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "daemon/base/text_encoding.h"
+#include "daemon/base/formats/text_encoding.h"
 #include "daemon/source/annotations/list_text.h"
 
 namespace spdld::source {

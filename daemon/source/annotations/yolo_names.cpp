@@ -11,8 +11,8 @@
 #include <optional>
 #include <utility>
 
+#include "daemon/base/formats/text_encoding.h"
 #include "daemon/base/result.h"
-#include "daemon/base/text_encoding.h"
 #include "daemon/source/annotations/list_text.h"
 #include "daemon/source/annotations/yolo_labels.h"
 #include "daemon/source/tables/manifest_index.h"

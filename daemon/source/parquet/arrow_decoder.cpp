@@ -19,8 +19,8 @@
 #include <optional>
 #include <utility>
 
-#include "config/json.h"
-#include "daemon/base/base64.h"
+#include "config/text/json.h"
+#include "daemon/base/formats/base64.h"
 #include "daemon/base/wide.h"
 #include "daemon/source/parquet/arrow_module.h"
 #include "daemon/source/parquet/bounded_pool.h"

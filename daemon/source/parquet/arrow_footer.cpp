@@ -17,7 +17,7 @@
 #include <utility>
 
 #include "daemon/base/byte_buffer.h"
-#include "daemon/base/little_endian.h"
+#include "daemon/base/formats/little_endian.h"
 #include "daemon/source/parquet/arrow_module.h"
 #include "daemon/source/parquet/class_labels.h"
 

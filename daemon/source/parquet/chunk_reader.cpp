@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "daemon/source/listed_file.h"
+#include "daemon/source/files/listed_file.h"
 #include "daemon/store/waiting.h"
 
 namespace spdld::source::parquet {

@@ -3,8 +3,8 @@
 #include <optional>
 #include <utility>
 
-#include "daemon/source/tables/json_text.h"
 #include "daemon/source/tables/manifest_index.h"
+#include "daemon/source/tables/reading/json_text.h"
 
 namespace spdld::source::parquet {
 namespace {

@@ -6,9 +6,9 @@
 #include <new>
 #include <utility>
 
-#include "daemon/base/cpu.h"
-#include "daemon/base/log.h"
-#include "daemon/base/memory_reserve.h"
+#include "daemon/base/system/cpu.h"
+#include "daemon/base/system/log.h"
+#include "daemon/base/system/memory_reserve.h"
 #include "daemon/source/parquet/arrow_files.h"
 
 namespace spdld::source::parquet {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "config/document.h"
+#include "config/text/words.h"
 #include "daemon/source/parquet/chunk_values.h"
 #include "daemon/source/parts.h"
 

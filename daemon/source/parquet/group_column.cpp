@@ -4,7 +4,7 @@
 #include <cstring>
 #include <span>
 
-#include "config/document.h"
+#include "config/text/words.h"
 #include "daemon/base/result.h"
 #include "daemon/source/parquet/chunk_values.h"
 #include "daemon/source/parts.h"

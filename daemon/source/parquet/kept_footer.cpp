@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-#include "daemon/base/kept_bytes.h"
+#include "daemon/base/formats/kept_bytes.h"
 #include "daemon/source/tables/kept_sets.h"
 
 namespace spdld::source::parquet {

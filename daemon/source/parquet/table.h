@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "config/dtype.h"
-#include "daemon/source/data_files.h"
+#include "config/text/dtype.h"
+#include "daemon/source/files/data_files.h"
 #include "daemon/source/tables/columns.h"
 
 namespace spdld::source::parquet {

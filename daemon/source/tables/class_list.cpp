@@ -1,4 +1,4 @@
-#include "daemon/source/class_list.h"
+#include "daemon/source/folders/class_list.h"
 
 #include <algorithm>
 #include <charconv>
@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "daemon/base/result.h"
-#include "daemon/source/list_file.h"
-#include "daemon/source/tables/json_text.h"
+#include "daemon/source/lists/list_file.h"
 #include "daemon/source/tables/manifest_index.h"
+#include "daemon/source/tables/reading/json_text.h"
 
 namespace spdld::source {
 namespace {
@@ -18,7 +18,7 @@ using Kind = JsonValue::Kind;
 constexpr size_t kShownTexts = 5;
 constexpr uint64_t kClassListBytesMax = 64u << 20;
 
-[[noreturn]] void refuse(const std::string& message) { throw SetupError(Trouble::kUsage, message); }
+[[noreturn]] void refuse_classes(const std::string& message) { throw SetupError(Trouble::kUsage, message); }
 
 struct Labelled {
   std::string label, name;  // the name may be empty
@@ -45,8 +45,9 @@ class JsonClasses {
     std::vector<Labelled> classes;
     for (auto& [number, one] : classes_) {
       if (number != classes.size())
-        refuse(what_ + " gives no class the number " + std::to_string(classes.size()) + ", and " + quoted(one.label) +
-               " the number " + std::to_string(number) + ": number the classes from 0 on, and leave no number out.");
+        refuse_classes(what_ + " gives no class the number " + std::to_string(classes.size()) + ", and " +
+                       quoted(one.label) + " the number " + std::to_string(number) +
+                       ": number the classes from 0 on, and leave no number out.");
       classes.push_back(std::move(one));
     }
     return classes;
@@ -76,8 +77,8 @@ class JsonClasses {
     texts.resize(2);
     const auto [at, is_new] = classes_.emplace(*number, Labelled{texts[0], texts[1]});
     if (!is_new)
-      refuse(what_ + " gives the number " + std::to_string(*number) + " to " + quoted(at->second.label) + " and to " +
-             quoted(texts[0]) + ": each class has a number of its own.");
+      refuse_classes(what_ + " gives the number " + std::to_string(*number) + " to " + quoted(at->second.label) +
+                     " and to " + quoted(texts[0]) + ": each class has a number of its own.");
     return true;
   }
 
@@ -89,7 +90,8 @@ std::vector<std::string> lines_of(std::string_view text, const std::string& what
   std::vector<std::string> labels;
   for_each_line(text, [&](std::string_view line, uint64_t number) {
     if (line.find('\0') != std::string_view::npos)
-      refuse(what + ", line " + std::to_string(number) + " has a NUL: the file must have a class's name on each line.");
+      refuse_classes(what + ", line " + std::to_string(number) +
+                     " has a NUL: the file must have a class's name on each line.");
     labels.emplace_back(line);
   });
   return labels;
@@ -99,20 +101,20 @@ std::vector<std::string> lines_of(std::string_view text, const std::string& what
 
 ClassList::ClassList(std::string what, std::vector<std::string> labels, std::vector<std::string> names)
     : what_(std::move(what)), labels_(std::move(labels)), names_(std::move(names)) {
-  if (labels_.empty()) refuse(what_ + " names no class.");
+  if (labels_.empty()) refuse_classes(what_ + " names no class.");
   if (labels_.size() > kClassesMax)
-    refuse(what_ + " names more than " + std::to_string(kClassesMax) + " classes: is it a list of classes?");
+    refuse_classes(what_ + " names more than " + std::to_string(kClassesMax) + " classes: is it a list of classes?");
   for (size_t i = 0; i < labels_.size(); ++i) {
-    if (labels_[i].empty()) refuse(what_ + ": the name of class " + std::to_string(i) + " is empty.");
+    if (labels_[i].empty()) refuse_classes(what_ + ": the name of class " + std::to_string(i) + " is empty.");
     if (!numbers_.emplace(labels_[i], static_cast<uint32_t>(i)).second)
-      refuse(what_ + " names the class \"" + shown(labels_[i]) + "\" twice: a class has one number.");
+      refuse_classes(what_ + " names the class \"" + shown(labels_[i]) + "\" twice: a class has one number.");
   }
   names_.resize(labels_.size());
   std::unordered_map<std::string, size_t> count;
   for (size_t i = 0; i < names_.size(); ++i) {
     if (names_[i].empty()) names_[i] = labels_[i];
     if (names_[i].find('\0') != std::string::npos)
-      refuse(what_ + ": the name of class " + std::to_string(i) + " has a NUL.");
+      refuse_classes(what_ + ": the name of class " + std::to_string(i) + " has a NUL.");
     ++count[names_[i]];
   }
   for (size_t i = 0; i < names_.size(); ++i)
@@ -135,9 +137,10 @@ std::optional<ClassList> read_class_list(const std::string& classes, const Bound
   if (classes.ends_with(".json")) {
     JsonClasses json(what);
     if (!json.read(text))
-      refuse(what +
-             " is no JSON of classes: write a list of names, a table from names to numbers such as {\"cat\": 0}, or a "
-             "table from numbers to names, such as {\"0\": \"cat\"} or {\"0\": [\"n02121808\", \"cat\"]}.");
+      refuse_classes(
+          what +
+          " is no JSON of classes: write a list of names, a table from names to numbers such as {\"cat\": 0}, or a "
+          "table from numbers to names, such as {\"0\": \"cat\"} or {\"0\": [\"n02121808\", \"cat\"]}.");
     for (Labelled& one : json.take()) labels.push_back(std::move(one.label)), names.push_back(std::move(one.name));
   } else {
     labels = lines_of(text, what);

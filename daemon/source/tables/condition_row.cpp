@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "config/document.h"
+#include "config/text/words.h"
 #include "daemon/base/result.h"
 
 namespace spdld::source {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "config/condition/condition.h"
-#include "daemon/source/tables/csv.h"
-#include "daemon/source/tables/json_text.h"
+#include "daemon/source/tables/reading/csv.h"
+#include "daemon/source/tables/reading/json_text.h"
 
 namespace spdld::source {
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/base/kept_bytes.h"
+#include "daemon/base/formats/kept_bytes.h"
 #include "daemon/source/tables/columns.h"
 
 namespace spdld::source {

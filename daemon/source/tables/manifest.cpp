@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "config/catalogue.h"
-#include "config/document.h"
+#include "config/text/words.h"
 #include "daemon/base/result.h"
 #include "daemon/source/alternatives.h"
-#include "daemon/source/class_list.h"
 #include "daemon/source/fingerprint.h"
+#include "daemon/source/folders/class_list.h"
 #include "daemon/source/listings.h"
 #include "daemon/source/tables/manifest_index.h"
 #include "daemon/source/tables/named_files.h"

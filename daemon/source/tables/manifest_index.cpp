@@ -6,12 +6,12 @@
 #include <utility>
 
 #include "config/catalogue.h"
-#include "config/document.h"
+#include "config/text/words.h"
 #include "daemon/base/result.h"
 #include "daemon/source/fingerprint.h"
-#include "daemon/source/tables/block_reader.h"
+#include "daemon/source/lists/weight_list.h"
 #include "daemon/source/tables/condition_row.h"
-#include "daemon/source/weight_list.h"
+#include "daemon/source/tables/reading/block_reader.h"
 
 namespace spdld::source {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "daemon/base/base64.h"
+#include "daemon/base/formats/base64.h"
 
 namespace spdld::source {
 namespace {

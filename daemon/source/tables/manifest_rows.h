@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "daemon/source/tables/csv.h"
-#include "daemon/source/tables/json_text.h"
+#include "daemon/source/tables/reading/csv.h"
+#include "daemon/source/tables/reading/json_text.h"
 #include "daemon/store/packing.h"
 
 namespace spdld::source {

@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "config/catalogue.h"
-#include "config/remote_uri.h"
+#include "config/text/remote_uri.h"
 #include "daemon/base/result.h"
 #include "daemon/source/listings.h"
 #include "daemon/source/tables/indexed_rows.h"
-#include "daemon/source/tables/whole_texts.h"
+#include "daemon/source/tables/reading/whole_texts.h"
 
 namespace spdld::source {
 namespace {

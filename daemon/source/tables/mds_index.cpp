@@ -3,21 +3,22 @@
 #include <charconv>
 #include <utility>
 
-#include "config/document.h"
-#include "config/dtype.h"
 #include "config/npy_values.h"
-#include "daemon/base/little_endian.h"
-#include "daemon/base/npy.h"
+#include "config/text/dtype.h"
+#include "config/text/words.h"
+#include "daemon/base/formats/little_endian.h"
+#include "daemon/base/formats/npy.h"
+#include "daemon/base/formats/text_encoding.h"
 #include "daemon/base/result.h"
-#include "daemon/base/text_encoding.h"
 #include "daemon/source/fingerprint.h"
-#include "daemon/source/tables/block_reader.h"
-#include "daemon/source/tables/json_text.h"
 #include "daemon/source/tables/mds.h"
+#include "daemon/source/tables/reading/block_reader.h"
+#include "daemon/source/tables/reading/json_text.h"
 
 namespace spdld::source {
 namespace {
 
+constexpr size_t kShardsMax = 1 << 20;  // of an index
 using Kind = JsonValue::Kind;
 
 [[noreturn]] void refuse_mds(const std::string& message) { throw SetupError(Trouble::kUsage, message); }
@@ -222,7 +223,7 @@ std::vector<MdsShard> read_mds_index(std::string_view text, const std::string& p
     }
     if (key.text != "shards") return true;
     return for_each_element_of(value.text, [&](const JsonValue& shard) {
-      if (shards.size() == config::kTextBytesMax) refuse_mds(path + " has too many shards.");
+      if (shards.size() == kShardsMax) refuse_mds(path + " has too many shards.");
       shards.push_back(ShardReader(path).read(shard.text));
       return true;
     });

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "config/check.h"
-#include "config/document.h"
-#include "config/remote_uri.h"
+#include "config/text/local_path.h"
+#include "config/text/remote_uri.h"
+#include "config/text/words.h"
 #include "daemon/base/result.h"
 #include "daemon/source/parts.h"
 

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "daemon/source/data_files.h"
+#include "daemon/source/files/data_files.h"
 #include "daemon/source/tables/columns.h"
 #include "daemon/store/stores.h"
 

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "config/catalogue.h"
-#include "daemon/base/npy.h"
+#include "daemon/base/formats/npy.h"
 #include "daemon/base/result.h"
-#include "daemon/source/data_files.h"
+#include "daemon/source/files/data_files.h"
 #include "daemon/source/fingerprint.h"
 #include "daemon/source/listings.h"
 #include "daemon/source/tables/table_listing.h"

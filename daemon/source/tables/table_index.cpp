@@ -3,10 +3,10 @@
 #include <bit>
 #include <utility>
 
-#include "config/document.h"
-#include "daemon/source/kept_records.h"
+#include "config/text/words.h"
+#include "daemon/source/kept/kept_records.h"
+#include "daemon/source/lists/weight_list.h"
 #include "daemon/source/tables/kept_sets.h"
-#include "daemon/source/weight_list.h"
 
 namespace spdld::source {
 namespace {

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "daemon/source/content_read.h"
-#include "daemon/source/data_files.h"
+#include "daemon/source/files/content_read.h"
+#include "daemon/source/files/data_files.h"
 #include "daemon/source/remarks.h"
 #include "daemon/source/tables/columns.h"
 #include "daemon/source/tables/row_places.h"

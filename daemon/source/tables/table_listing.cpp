@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "config/document.h"
+#include "config/text/words.h"
 #include "daemon/base/result.h"
 
 namespace spdld::source {

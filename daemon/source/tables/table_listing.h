@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "daemon/source/archive_streams.h"
-#include "daemon/source/data_files.h"
+#include "daemon/source/archives/archive_streams.h"
+#include "daemon/source/files/data_files.h"
 #include "daemon/source/fingerprint.h"
 #include "daemon/source/listing.h"
 #include "daemon/source/tables/table_index.h"

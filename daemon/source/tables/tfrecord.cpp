@@ -6,11 +6,11 @@
 #include <utility>
 
 #include "config/catalogue.h"
-#include "config/document.h"
+#include "config/text/words.h"
 #include "daemon/base/result.h"
 #include "daemon/source/listings.h"
-#include "daemon/source/tables/example.h"
 #include "daemon/source/tables/indexed_rows.h"
+#include "daemon/source/tables/reading/example.h"
 
 namespace spdld::source {
 namespace {

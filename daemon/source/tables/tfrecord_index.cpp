@@ -1,13 +1,13 @@
 #include <algorithm>
 #include <map>
 
-#include "config/document.h"
-#include "daemon/base/crc32c.h"
-#include "daemon/base/little_endian.h"
+#include "config/text/words.h"
+#include "daemon/base/formats/crc32c.h"
+#include "daemon/base/formats/little_endian.h"
 #include "daemon/base/result.h"
 #include "daemon/source/fingerprint.h"
-#include "daemon/source/tables/block_reader.h"
-#include "daemon/source/tables/example.h"
+#include "daemon/source/tables/reading/block_reader.h"
+#include "daemon/source/tables/reading/example.h"
 #include "daemon/source/tables/tfrecord.h"
 
 namespace spdld::source {

@@ -1,6 +1,6 @@
 #include "daemon/store/credentials/chain.h"
 
-#include "config/document.h"
+#include "config/text/words.h"
 #include "daemon/store/credentials/container.h"
 #include "daemon/store/credentials/instance.h"
 #include "daemon/store/credentials/profile.h"

@@ -4,8 +4,8 @@
 #include <charconv>
 #include <utility>
 
-#include "config/document.h"
-#include "daemon/base/utc_time.h"
+#include "config/checks/document.h"
+#include "daemon/base/formats/utc_time.h"
 
 namespace spdld::store {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "config/document.h"
-#include "daemon/base/text_encoding.h"
+#include "config/text/words.h"
+#include "daemon/base/formats/text_encoding.h"
 
 namespace spdld::store {
 namespace {

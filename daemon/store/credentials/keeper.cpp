@@ -5,7 +5,7 @@
 #include <new>
 #include <utility>
 
-#include "daemon/base/cpu.h"
+#include "daemon/base/system/cpu.h"
 
 namespace spdld::store {
 namespace {

@@ -1,6 +1,6 @@
 #include "daemon/store/credentials/profile.h"
 
-#include "config/document.h"
+#include "config/text/words.h"
 #include "daemon/store/credentials/small_file.h"
 
 namespace spdld::store {

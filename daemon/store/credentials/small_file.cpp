@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <system_error>
 
-#include "config/document.h"
+#include "config/text/words.h"
 #include "proto/unique_fd.h"
 
 namespace spdld::store {

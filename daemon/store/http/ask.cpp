@@ -7,7 +7,7 @@
 #include <new>
 #include <system_error>
 
-#include "config/document.h"
+#include "config/text/words.h"
 #include "daemon/store/http/ca_file.h"
 #include "daemon/store/http/curl_library.h"
 #include "daemon/store/http/url.h"

@@ -4,8 +4,8 @@
 #include <new>
 #include <string_view>
 
-#include "daemon/base/base64.h"
-#include "daemon/base/crc32c.h"
+#include "daemon/base/formats/base64.h"
+#include "daemon/base/formats/crc32c.h"
 
 namespace spdld::store::http {
 namespace {

@@ -4,7 +4,7 @@
 #include <ctime>
 #include <utility>
 
-#include "daemon/base/cpu.h"
+#include "daemon/base/system/cpu.h"
 
 namespace spdld::store::http {
 namespace {

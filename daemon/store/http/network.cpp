@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "daemon/base/cpu.h"
-#include "daemon/base/log.h"
-#include "daemon/base/memory_charge.h"
+#include "daemon/base/system/cpu.h"
+#include "daemon/base/system/log.h"
+#include "daemon/base/system/memory_charge.h"
 #include "daemon/store/http/curl_library.h"
 
 namespace spdld::store::http {

@@ -7,7 +7,7 @@
 #include <charconv>
 #include <memory>
 
-#include "config/document.h"
+#include "config/text/words.h"
 #include "daemon/store/http/cloud_address.h"
 #include "daemon/store/http/curl_library.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "config/remote_uri.h"
+#include "config/text/remote_uri.h"
 #include "daemon/store/credentials/chain.h"
 #include "daemon/store/http/ask.h"
 #include "daemon/store/http/web_dialect.h"

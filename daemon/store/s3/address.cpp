@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "config/document.h"
+#include "config/text/words.h"
 #include "daemon/store/http/url.h"
 #include "daemon/store/s3/encoding.h"
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "config/document.h"
-#include "daemon/base/xml_reader.h"
+#include "config/text/words.h"
+#include "daemon/base/formats/xml_reader.h"
 
 namespace spdld::store::s3 {
 namespace {

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <utility>
 
-#include "daemon/base/utc_time.h"
-#include "daemon/base/xml_reader.h"
+#include "daemon/base/formats/utc_time.h"
+#include "daemon/base/formats/xml_reader.h"
 #include "daemon/store/s3/encoding.h"
 #include "daemon/store/s3/error_text.h"
 

@@ -13,7 +13,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "daemon/base/cpu.h"
+#include "daemon/base/system/cpu.h"
 #include "daemon/store/store.h"
 
 namespace spdld::store::streams {

@@ -4,9 +4,9 @@
 #include <new>
 #include <utility>
 
-#include "daemon/base/cpu.h"
-#include "daemon/base/log.h"
-#include "daemon/base/memory_reserve.h"
+#include "daemon/base/system/cpu.h"
+#include "daemon/base/system/log.h"
+#include "daemon/base/system/memory_reserve.h"
 
 namespace spdld::store::streams {
 namespace {

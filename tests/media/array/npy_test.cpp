@@ -4,8 +4,8 @@
 #include <random>
 #include <string>
 
-#include "daemon/base/npy.h"
-#include "tests/support/npy_maker.h"
+#include "daemon/base/formats/npy.h"
+#include "tests/support/makers/npy_maker.h"
 
 namespace spdld::npy_test {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <string>
 
-#include "tests/support/npy_maker.h"
+#include "tests/support/makers/npy_maker.h"
 #include "tests/support/one_chain.h"
 
 namespace spdld::parse_npy_test {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "daemon/media/ffmpeg/audio_decoder.h"
 #include "daemon/media/ffmpeg/kept_index.h"
+#include "daemon/media/ffmpeg/sound/audio_decoder.h"
 #include "daemon/media/signal/resampler.h"
 #include "tests/media/audio/sounds.h"
 #include "tests/support/rounds.h"

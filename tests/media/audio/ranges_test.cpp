@@ -4,7 +4,7 @@
 #include <cmath>
 #include <random>
 
-#include "daemon/media/ffmpeg/audio_decoder.h"
+#include "daemon/media/ffmpeg/sound/audio_decoder.h"
 #include "tests/media/audio/he_aac.h"
 #include "tests/media/audio/sounds.h"
 #include "tests/support/rounds.h"

@@ -12,11 +12,11 @@
 #include <random>
 #include <thread>
 
-#include "daemon/media/ffmpeg/audio_decoder.h"
-#include "daemon/media/ffmpeg/kept_frames.h"
 #include "daemon/media/ffmpeg/kept_index.h"
-#include "daemon/media/ffmpeg/load.h"
-#include "daemon/media/ffmpeg/video_decoder.h"
+#include "daemon/media/ffmpeg/libraries/load.h"
+#include "daemon/media/ffmpeg/pictures/kept_frames.h"
+#include "daemon/media/ffmpeg/pictures/video_decoder.h"
+#include "daemon/media/ffmpeg/sound/audio_decoder.h"
 #include "tests/media/ffmpeg/relatives.h"
 #include "tests/support/temp_dir.h"
 

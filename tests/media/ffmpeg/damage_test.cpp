@@ -9,14 +9,14 @@
 #include <string>
 #include <vector>
 
-#include "daemon/base/cpu.h"
-#include "daemon/media/ffmpeg/audio_decoder.h"
-#include "daemon/media/ffmpeg/audio_index.h"
-#include "daemon/media/ffmpeg/video_decoder.h"
-#include "daemon/media/ffmpeg/video_index.h"
+#include "daemon/base/system/cpu.h"
+#include "daemon/media/ffmpeg/pictures/video_decoder.h"
+#include "daemon/media/ffmpeg/pictures/video_index.h"
+#include "daemon/media/ffmpeg/sound/audio_decoder.h"
+#include "daemon/media/ffmpeg/sound/audio_index.h"
+#include "tests/support/makers/video_maker.h"
 #include "tests/support/rounds.h"
 #include "tests/support/temp_dir.h"
-#include "tests/support/video_maker.h"
 
 namespace spdld::damage_test {
 namespace {

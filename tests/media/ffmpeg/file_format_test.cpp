@@ -1,6 +1,6 @@
 // Where a file's first bytes tell its format, libavformat finds the same format. The ffprobe program is the reference,
 // and for damaged files the index that libavformat makes alone.
-#include "daemon/media/ffmpeg/file_format.h"
+#include "daemon/media/ffmpeg/libraries/file_format.h"
 
 #include <stdio.h>
 
@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "daemon/media/ffmpeg/audio_index.h"
 #include "daemon/media/ffmpeg/kept_index.h"
+#include "daemon/media/ffmpeg/sound/audio_index.h"
 #include "tests/media/audio/sounds.h"
 
 namespace spdld::file_format_test {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/media/ffmpeg/audio_decoder.h"
+#include "daemon/media/ffmpeg/sound/audio_decoder.h"
 #include "tests/media/audio/sounds.h"
 #include "tests/media/ffmpeg/flac_writer.h"
 #include "tests/support/rounds.h"

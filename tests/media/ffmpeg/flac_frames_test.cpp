@@ -1,6 +1,6 @@
 // The frames of FLAC that are found by their headers are those of libavformat's parser, or none are told. libavformat
 // is the reference: an index that it makes alone has to be the same, byte for byte.
-#include "daemon/media/ffmpeg/flac_frames.h"
+#include "daemon/media/ffmpeg/sound/flac_frames.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "daemon/media/ffmpeg/audio_index.h"
 #include "daemon/media/ffmpeg/kept_index.h"
+#include "daemon/media/ffmpeg/sound/audio_index.h"
 #include "tests/media/audio/sounds.h"
 #include "tests/media/ffmpeg/flac_parts.h"
 #include "tests/support/rounds.h"

@@ -5,12 +5,12 @@
 #include <catch2/catch.hpp>
 #include <random>
 
-#include "daemon/media/ffmpeg/load.h"
-#include "daemon/media/ffmpeg/video_decoder.h"
+#include "daemon/media/ffmpeg/libraries/load.h"
+#include "daemon/media/ffmpeg/pictures/video_decoder.h"
 #include "tests/media/ffmpeg/parts.h"
+#include "tests/support/makers/video_maker.h"
 #include "tests/support/rounds.h"
 #include "tests/support/temp_dir.h"
-#include "tests/support/video_maker.h"
 
 namespace spdld::kept_index_test {
 namespace {

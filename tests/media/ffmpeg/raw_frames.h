@@ -10,13 +10,13 @@
 #include <string>
 #include <vector>
 
-#include "daemon/media/ffmpeg/kept_frames.h"
 #include "daemon/media/ffmpeg/kept_index.h"
-#include "daemon/media/ffmpeg/video_decoder.h"
-#include "daemon/media/ffmpeg/video_stretches.h"
+#include "daemon/media/ffmpeg/pictures/kept_frames.h"
+#include "daemon/media/ffmpeg/pictures/video_decoder.h"
+#include "daemon/media/ffmpeg/pictures/video_stretches.h"
 #include "tests/media/ffmpeg/parts.h"
+#include "tests/support/makers/video_maker.h"
 #include "tests/support/rounds.h"
-#include "tests/support/video_maker.h"
 
 namespace spdld::test {
 

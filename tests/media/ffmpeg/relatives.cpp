@@ -10,9 +10,9 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "daemon/media/ffmpeg/video_index.h"
+#include "daemon/media/ffmpeg/pictures/video_index.h"
 #include "tests/media/ffmpeg/movie_writer.h"
-#include "tests/support/video_maker.h"
+#include "tests/support/makers/video_maker.h"
 
 namespace spdld::test {
 namespace {

@@ -1,10 +1,10 @@
-#include "daemon/media/ffmpeg/stream_changes.h"
+#include "daemon/media/ffmpeg/packets/stream_changes.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <random>
 
-#include "daemon/base/kept_bytes.h"
+#include "daemon/base/formats/kept_bytes.h"
 
 namespace spdld::stream_changes_test {
 namespace {

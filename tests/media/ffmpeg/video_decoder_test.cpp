@@ -1,19 +1,19 @@
 // Chosen frames of a video are those of a whole decoding by the ffmpeg program, whatever the codec, the container, the
 // groups of pictures and the times, and in any order of windows.
-#include "daemon/media/ffmpeg/video_decoder.h"
+#include "daemon/media/ffmpeg/pictures/video_decoder.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <random>
 
-#include "daemon/media/ffmpeg/video_index.h"
-#include "daemon/media/ffmpeg/video_stretches.h"
+#include "daemon/media/ffmpeg/pictures/video_index.h"
+#include "daemon/media/ffmpeg/pictures/video_stretches.h"
 #include "tests/media/ffmpeg/parts.h"
 #include "tests/media/ffmpeg/raw_frames.h"
+#include "tests/support/makers/video_maker.h"
 #include "tests/support/rounds.h"
 #include "tests/support/temp_dir.h"
-#include "tests/support/video_maker.h"
 
 namespace spdld::video_decoder_test {
 namespace {

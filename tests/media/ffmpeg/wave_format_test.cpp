@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "daemon/media/ffmpeg/audio_decoder.h"
-#include "daemon/media/ffmpeg/audio_index.h"
+#include "daemon/media/ffmpeg/sound/audio_decoder.h"
+#include "daemon/media/ffmpeg/sound/audio_index.h"
 #include "tests/media/audio/sounds.h"
 
 namespace spdld::wave_format_test {

@@ -1,6 +1,6 @@
 // The loops of adjustments and warps, on every instruction set: the same values on all of them, and those of the
 // formula.
-#include "daemon/media/image/adjust_rows.h"
+#include "daemon/media/image/adjustments/adjust_rows.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/media/image/warp_rows.h"
+#include "daemon/media/image/adjustments/warp_rows.h"
 #include "tests/media/image/on_all_sets.h"
 
 namespace spdld::adjust_rows_test {

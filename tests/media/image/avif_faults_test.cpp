@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/media/image/avif/library_faults.h"
+#include "daemon/media/image/codecs/avif/library_faults.h"
 
 namespace spdld::image {
 namespace {

@@ -10,7 +10,7 @@
 #include "tests/support/allocations.h"
 #include "tests/support/distributions.h"
 #include "tests/support/image_programs.h"
-#include "tests/support/png_maker.h"
+#include "tests/support/makers/png_maker.h"
 #include "tests/support/steady.h"
 
 namespace spdld::colour_test {

@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "daemon/media/image/view.h"
+#include "daemon/media/image/geometry/view.h"
 #include "tests/support/distributions.h"
 #include "tests/support/image_programs.h"
 

@@ -6,7 +6,7 @@
 
 #include "daemon/base/byte_buffer.h"
 #include "daemon/base/random.h"
-#include "daemon/media/image/adjustment.h"
+#include "daemon/media/image/adjustments/adjustment.h"
 #include "daemon/media/work_guard.h"
 #include "tests/support/image_programs.h"
 

@@ -3,8 +3,8 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 
-#include "daemon/media/image/colour_rows.h"
-#include "daemon/media/image/resample_fixed.h"
+#include "daemon/media/image/kernels/colour_rows.h"
+#include "daemon/media/image/kernels/resample_fixed.h"
 #include "tests/media/image/on_all_sets.h"
 
 namespace spdld::image::exact_rows_test {

@@ -1,12 +1,12 @@
 // The weights of filters: that sums of them stay within 32 bits, what they name, and what is refused.
-#include "daemon/media/image/filter.h"
+#include "daemon/media/image/kernels/filter.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <random>
 
-#include "config/load.h"
-#include "daemon/media/image/resample_fixed.h"
+#include "config/checks/load.h"
+#include "daemon/media/image/kernels/resample_fixed.h"
 #include "tests/support/image_programs.h"
 
 namespace spdld::image::filter_test {

@@ -9,10 +9,10 @@
 
 #include "config/operation.h"
 #include "daemon/media/chain.h"
-#include "daemon/media/image/mask_colours.h"
-#include "daemon/media/image/view.h"
+#include "daemon/media/image/geometry/view.h"
+#include "daemon/media/image/operations/views/mask_colours.h"
 #include "daemon/media/text/json/json_reader.h"
-#include "tests/support/png_maker.h"
+#include "tests/support/makers/png_maker.h"
 
 namespace spdld::followers_test {
 namespace {

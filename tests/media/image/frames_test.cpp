@@ -1,17 +1,17 @@
 // Several frames of one file: which ones are taken, and what they have in common. tests/pixels/compare_pictures.py
 // holds their pixels to Pillow's.
-#include "daemon/media/image/frames.h"
+#include "daemon/media/image/codecs/frames.h"
 
 #include <array>
 #include <catch2/catch.hpp>
 #include <cstring>
 
 #include "daemon/media/chain.h"
-#include "daemon/media/image/image_decoder.h"
+#include "daemon/media/image/codecs/image_decoder.h"
 #include "daemon/media/node.h"
 #include "tests/support/image_programs.h"
-#include "tests/support/jpeg_maker.h"
-#include "tests/support/png_maker.h"
+#include "tests/support/makers/jpeg_maker.h"
+#include "tests/support/makers/png_maker.h"
 
 namespace spdld::frames_test {
 namespace {

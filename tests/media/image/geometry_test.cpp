@@ -1,5 +1,5 @@
 // The geometry of chains: torchvision's definitions, draws, and what is folded into one pass.
-#include "daemon/media/image/geometry.h"
+#include "daemon/media/image/geometry/geometry.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

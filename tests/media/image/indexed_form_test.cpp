@@ -1,14 +1,14 @@
 // The form of pictures that are kept with an index: what it takes, how it is kept, and that bytes of no such form are
 // refused.
-#include "daemon/media/image/indexed_form.h"
+#include "daemon/media/image/forms/indexed_form.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <vector>
 
-#include "daemon/media/image/image_decoder.h"
+#include "daemon/media/image/codecs/image_decoder.h"
 #include "tests/media/image/one_keeper.h"
-#include "tests/support/jpeg_maker.h"
+#include "tests/support/makers/jpeg_maker.h"
 #include "tests/support/planes_memory.h"
 
 namespace spdld::indexed_form_test {

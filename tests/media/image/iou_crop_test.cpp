@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "daemon/media/image/view.h"
+#include "daemon/media/image/geometry/view.h"
 #include "tests/support/distributions.h"
 #include "tests/support/image_programs.h"
 

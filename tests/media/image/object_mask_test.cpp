@@ -1,5 +1,5 @@
 // Masks of objects, drawn from polygons and run lengths. tests/pixels compares many of them with pycocotools.
-#include "daemon/media/image/object_mask.h"
+#include "daemon/media/image/operations/views/object_mask.h"
 
 #include <catch2/catch.hpp>
 #include <string>

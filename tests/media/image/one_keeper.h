@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "config/spec.h"
-#include "daemon/media/image/decodings.h"
-#include "daemon/media/image/image_decoder.h"
+#include "daemon/media/image/codecs/image_decoder.h"
+#include "daemon/media/image/programs/decodings.h"
 #include "daemon/media/node.h"
 #include "tests/support/one_keeper.h"
 

@@ -1,15 +1,15 @@
 // The form of pictures whose coefficients are packed: what it takes, how it is kept, and that bytes of no such form are
 // refused.
-#include "daemon/media/image/packed_form.h"
+#include "daemon/media/image/forms/packed_form.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <vector>
 
-#include "daemon/media/image/image_decoder.h"
+#include "daemon/media/image/codecs/image_decoder.h"
 #include "tests/media/image/one_keeper.h"
-#include "tests/support/jpeg_maker.h"
+#include "tests/support/makers/jpeg_maker.h"
 
 namespace spdld::packed_form_test {
 namespace {

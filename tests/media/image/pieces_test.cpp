@@ -7,7 +7,7 @@
 #include "daemon/media/chain.h"
 #include "daemon/media/node.h"
 #include "tests/support/image_programs.h"
-#include "tests/support/png_maker.h"
+#include "tests/support/makers/png_maker.h"
 
 namespace spdld::pieces_test {
 namespace {

@@ -5,11 +5,11 @@
 #include <cstring>
 #include <tuple>
 
-#include "daemon/media/image/image_decoder.h"
+#include "daemon/media/image/codecs/image_decoder.h"
 #include "tests/media/image/on_all_sets.h"
 #include "tests/support/allocations.h"
 #include "tests/support/image_programs.h"
-#include "tests/support/jpeg_maker.h"
+#include "tests/support/makers/jpeg_maker.h"
 #include "tests/support/planes_memory.h"
 #include "tests/support/rounds.h"
 

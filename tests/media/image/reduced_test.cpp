@@ -4,8 +4,8 @@
 #include <cmath>
 #include <random>
 
-#include "daemon/media/image/geometry.h"
-#include "daemon/media/image/weights.h"
+#include "daemon/media/image/geometry/geometry.h"
+#include "daemon/media/image/kernels/weights.h"
 #include "tests/support/image_programs.h"
 
 namespace spdld::image::reduced_test {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <random>
 
-#include "daemon/media/image/resample.h"
+#include "daemon/media/image/kernels/resample.h"
 #include "tests/support/image_programs.h"
 
 namespace spdld::resample_test {

@@ -2,12 +2,12 @@
 // or zlib.
 #include <catch2/catch.hpp>
 
-#include "daemon/media/image/image_decoder.h"
-#include "daemon/media/image/picture_limits.h"
+#include "daemon/media/image/codecs/image_decoder.h"
+#include "daemon/media/image/codecs/picture_limits.h"
 #include "tests/support/allocations.h"
-#include "tests/support/jpeg_maker.h"
+#include "tests/support/makers/jpeg_maker.h"
+#include "tests/support/makers/png_maker.h"
 #include "tests/support/planes_memory.h"
-#include "tests/support/png_maker.h"
 #include "tests/support/steady.h"
 
 namespace spdld {

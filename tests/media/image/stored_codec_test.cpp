@@ -1,11 +1,11 @@
 // The decoder that is made of a codec of stored rows, and the decoder that stands for a format which a build lacks.
 // tests/pixels/picture_trial.cpp puts the real formats through all promises.
-#include "daemon/media/image/stored_codec.h"
+#include "daemon/media/image/codecs/stored_codec.h"
 
 #include <catch2/catch.hpp>
 
-#include "tests/support/jpeg_maker.h"
-#include "tests/support/png_maker.h"
+#include "tests/support/makers/jpeg_maker.h"
+#include "tests/support/makers/png_maker.h"
 
 namespace spdld::stored_codec_test {
 namespace {

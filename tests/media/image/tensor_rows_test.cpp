@@ -1,5 +1,5 @@
 // Every type and layout of tensor, on every instruction set, beside the formula.
-#include "daemon/media/image/tensor_rows.h"
+#include "daemon/media/image/kernels/tensor_rows.h"
 
 #include <hwy/targets.h>
 

@@ -1,5 +1,5 @@
 // The geometry of a picture, applied to masks, boxes and points: beside a model that does the operations one by one.
-#include "daemon/media/image/view.h"
+#include "daemon/media/image/geometry/view.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

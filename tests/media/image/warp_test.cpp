@@ -7,9 +7,9 @@
 #include <numbers>
 #include <optional>
 
-#include "daemon/media/image/pillow_warp.h"
-#include "daemon/media/image/view.h"
-#include "daemon/media/image/warper.h"
+#include "daemon/media/image/adjustments/pillow_warp.h"
+#include "daemon/media/image/adjustments/warper.h"
+#include "daemon/media/image/geometry/view.h"
 #include "tests/support/allocations.h"
 #include "tests/support/distributions.h"
 #include "tests/support/image_programs.h"

@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 
-#include "config/load.h"
+#include "config/checks/load.h"
 #include "config/operation.h"
 #include "daemon/media/chain.h"
 

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "config/load.h"
+#include "config/checks/load.h"
 #include "config/operation.h"
 
 namespace spdld::clip_rule_test {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "config/load.h"
+#include "config/checks/load.h"
 #include "daemon/media/chain.h"
 #include "daemon/media/node.h"
 #include "daemon/media/video/video_node.h"

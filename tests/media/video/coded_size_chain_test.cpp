@@ -7,8 +7,8 @@
 #include <fstream>
 
 #include "tests/media/video/clips.h"
+#include "tests/support/makers/video_maker.h"
 #include "tests/support/temp_dir.h"
-#include "tests/support/video_maker.h"
 
 namespace spdld::coded_size_chain_test {
 namespace {

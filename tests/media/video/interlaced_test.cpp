@@ -4,11 +4,11 @@
 #include <cmath>
 #include <cstring>
 
-#include "daemon/media/ffmpeg/deinterlace.h"
-#include "daemon/media/ffmpeg/h264_fields.h"
+#include "daemon/media/ffmpeg/packets/deinterlace.h"
+#include "daemon/media/ffmpeg/packets/h264_fields.h"
 #include "tests/media/video/clips.h"
+#include "tests/support/makers/video_maker.h"
 #include "tests/support/temp_dir.h"
-#include "tests/support/video_maker.h"
 
 namespace spdld::interlaced_test {
 namespace {

@@ -3,8 +3,8 @@
 #include <catch2/catch.hpp>
 
 #include "tests/media/video/clips.h"
+#include "tests/support/makers/video_maker.h"
 #include "tests/support/temp_dir.h"
-#include "tests/support/video_maker.h"
 
 namespace spdld::parts_test {
 namespace {

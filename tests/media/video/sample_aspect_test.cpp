@@ -3,11 +3,11 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 
-#include "daemon/media/image/geometry.h"
+#include "daemon/media/image/geometry/geometry.h"
 #include "daemon/media/video/shown_size.h"
 #include "tests/media/video/clips.h"
+#include "tests/support/makers/video_maker.h"
 #include "tests/support/temp_dir.h"
-#include "tests/support/video_maker.h"
 
 namespace spdld::sample_aspect_test {
 namespace {

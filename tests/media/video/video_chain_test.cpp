@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "tests/media/video/clips.h"
+#include "tests/support/makers/video_maker.h"
 #include "tests/support/temp_dir.h"
-#include "tests/support/video_maker.h"
 
 namespace spdld::video_chain_test {
 namespace {

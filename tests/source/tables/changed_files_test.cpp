@@ -8,14 +8,14 @@
 #include <iterator>
 #include <thread>
 
-#include "daemon/source/data_files.h"
-#include "daemon/source/file_identity.h"
+#include "daemon/source/files/data_files.h"
+#include "daemon/source/files/file_identity.h"
 #include "proto/unique_fd.h"
 #include "tests/source/tables/table_files.h"
 #include "tests/support/file_changes.h"
-#include "tests/support/pack.h"
+#include "tests/support/makers/pack.h"
+#include "tests/support/makers/tar_writer.h"
 #include "tests/support/soon.h"
-#include "tests/support/tar_writer.h"
 
 namespace spdld::changed_files_test {
 

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 
-#include "daemon/source/bounds.h"
+#include "daemon/source/files/bounds.h"
 #include "daemon/source/joined.h"
 #include "tests/source/fetching.h"
 #include "tests/source/temp_folder.h"

@@ -1,7 +1,7 @@
 // Manifests whose rows name files by urls.
 #include <thread>
 
-#include "daemon/source/bounds.h"
+#include "daemon/source/files/bounds.h"
 #include "tests/source/tables/table_files.h"
 
 namespace spdld::named_files_test {

@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "tests/source/tables/table_files.h"
-#include "tests/support/pack.h"
+#include "tests/support/makers/pack.h"
 
 namespace spdld::packed_tables_test {
 namespace {

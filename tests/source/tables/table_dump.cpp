@@ -10,9 +10,9 @@
 #include <string>
 
 #include "config/catalogue.h"
-#include "config/load.h"
-#include "daemon/source/fetch_router.h"
-#include "daemon/source/fetcher.h"
+#include "config/checks/load.h"
+#include "daemon/source/fetching/fetch_router.h"
+#include "daemon/source/fetching/fetcher.h"
 #include "tests/source/fetch_once.h"
 
 namespace {

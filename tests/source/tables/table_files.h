@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "daemon/base/crc32c.h"
-#include "daemon/source/fetch_router.h"
+#include "daemon/base/formats/crc32c.h"
+#include "daemon/source/fetching/fetch_router.h"
 #include "daemon/source/listing.h"
 #include "tests/source/fetching.h"
 #include "tests/source/temp_folder.h"

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
-#include "daemon/base/crc32c.h"
+#include "daemon/base/formats/crc32c.h"
 #include "daemon/store/http/body_check.h"
 
 namespace spdld::store::head_test {

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <deque>
 
-#include "daemon/base/crc32c.h"
+#include "daemon/base/formats/crc32c.h"
 #include "daemon/base/result.h"
 #include "daemon/store/object_view.h"
 #include "tests/store/http/web_site.h"

@@ -9,7 +9,7 @@
 #include "daemon/store/streams/block_store.h"
 #include "tests/store/streams/fake_store.h"
 #include "tests/store/streams/reads.h"
-#include "tests/support/pack.h"
+#include "tests/support/makers/pack.h"
 
 namespace spdld::store::streams::unpack_filler_test {
 namespace {

@@ -5,7 +5,7 @@
 #include "daemon/store/unpack/unpacked_view.h"
 #include "tests/store/streams/fake_store.h"
 #include "tests/support/bytes_view.h"
-#include "tests/support/pack.h"
+#include "tests/support/makers/pack.h"
 
 namespace spdld::store::unpack::unpack_test {
 namespace {

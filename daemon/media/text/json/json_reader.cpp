@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "daemon/base/text_encoding.h"
+#include "daemon/base/formats/text_encoding.h"
 
 namespace spdld::text {
 namespace {

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "config/field_path.h"
+#include "config/text/field_path.h"
 #include "daemon/base/result.h"
 #include "daemon/media/text/json/number_list.h"
 #include "daemon/media/text/json/shape_list.h"

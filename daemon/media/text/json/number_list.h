@@ -10,7 +10,7 @@
 #include <string>
 #include <type_traits>
 
-#include "config/dtype.h"
+#include "config/text/dtype.h"
 #include "daemon/base/result.h"
 
 namespace spdld::text {

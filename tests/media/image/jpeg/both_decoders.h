@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "daemon/media/image/image_decoder.h"
-#include "daemon/media/image/jpeg/plane_writer.h"
-#include "tests/support/jpeg_maker.h"
+#include "daemon/media/image/codecs/image_decoder.h"
+#include "daemon/media/image/codecs/jpeg/plane_writer.h"
+#include "tests/support/makers/jpeg_maker.h"
 #include "tests/support/planes_memory.h"
 #include "tests/support/rounds.h"
 

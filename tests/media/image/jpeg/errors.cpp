@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "daemon/media/image/image_decoder.h"
-#include "tests/support/jpeg_maker.h"
+#include "daemon/media/image/codecs/image_decoder.h"
+#include "tests/support/makers/jpeg_maker.h"
 
 namespace spdld {
 namespace {

@@ -5,11 +5,11 @@
 #include <cstring>
 #include <random>
 
-#include "daemon/media/image/baseline/scan_index.h"
-#include "daemon/media/image/image_decoder.h"
+#include "daemon/media/image/codecs/baseline/scan_index.h"
+#include "daemon/media/image/codecs/image_decoder.h"
 #include "tests/media/image/jpeg/both_decoders.h"
 #include "tests/media/image/jpeg/targets.h"
-#include "tests/support/jpeg_maker.h"
+#include "tests/support/makers/jpeg_maker.h"
 #include "tests/support/planes_memory.h"
 
 namespace spdld::indexed_test {

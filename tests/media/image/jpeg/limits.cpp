@@ -3,9 +3,9 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "daemon/media/image/image_decoder.h"
+#include "daemon/media/image/codecs/image_decoder.h"
 #include "daemon/media/sample_memory.h"
-#include "tests/support/jpeg_maker.h"
+#include "tests/support/makers/jpeg_maker.h"
 #include "tests/support/planes_memory.h"
 
 namespace spdld::limits_test {

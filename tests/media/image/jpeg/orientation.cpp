@@ -5,10 +5,10 @@
 #include <cstring>
 #include <random>
 
-#include "daemon/media/image/image_decoder.h"
-#include "daemon/media/image/jpeg/exif.h"
-#include "daemon/media/image/tiff.h"
-#include "tests/support/jpeg_maker.h"
+#include "daemon/media/image/codecs/image_decoder.h"
+#include "daemon/media/image/codecs/jpeg/exif.h"
+#include "daemon/media/image/codecs/tiff.h"
+#include "tests/support/makers/jpeg_maker.h"
 
 namespace spdld {
 namespace {

@@ -4,12 +4,12 @@
 #include <cstring>
 #include <random>
 
-#include "daemon/media/image/baseline/inverse_dct.h"
-#include "daemon/media/image/baseline/packed_blocks.h"
-#include "daemon/media/image/image_decoder.h"
+#include "daemon/media/image/codecs/baseline/inverse_dct.h"
+#include "daemon/media/image/codecs/baseline/packed_blocks.h"
+#include "daemon/media/image/codecs/image_decoder.h"
 #include "tests/media/image/jpeg/both_decoders.h"
 #include "tests/media/image/jpeg/targets.h"
-#include "tests/support/jpeg_maker.h"
+#include "tests/support/makers/jpeg_maker.h"
 #include "tests/support/planes_memory.h"
 
 namespace spdld::packed_test {

@@ -1,18 +1,18 @@
 // The baseline decoder: it takes what encoders write, gives libjpeg's samples on every instruction set, and leaves
 // everything else to libjpeg, so that damage never changes what a picture becomes.
-#include "daemon/media/image/jpeg/plain_scan.h"
+#include "daemon/media/image/codecs/jpeg/plain_scan.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <random>
 
-#include "daemon/media/image/image_decoder.h"
-#include "daemon/media/image/jpeg/codec.h"
-#include "daemon/media/image/jpeg/raw_planes.h"
+#include "daemon/media/image/codecs/image_decoder.h"
+#include "daemon/media/image/codecs/jpeg/codec.h"
+#include "daemon/media/image/codecs/jpeg/raw_planes.h"
 #include "tests/media/image/jpeg/both_decoders.h"
 #include "tests/media/image/jpeg/targets.h"
-#include "tests/support/jpeg_maker.h"
+#include "tests/support/makers/jpeg_maker.h"
 #include "tests/support/planes_memory.h"
 
 namespace spdld::plain_scan_test {

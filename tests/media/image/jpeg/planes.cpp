@@ -4,8 +4,8 @@
 #include <cstring>
 #include <random>
 
-#include "daemon/media/image/image_decoder.h"
-#include "tests/support/jpeg_maker.h"
+#include "daemon/media/image/codecs/image_decoder.h"
+#include "tests/support/makers/jpeg_maker.h"
 #include "tests/support/planes_memory.h"
 
 namespace spdld::planes_test {

@@ -1,16 +1,16 @@
 // The progressive decoder: it takes what encoders write, gives libjpeg's samples, and leaves everything else to
 // libjpeg.
-#include "daemon/media/image/jpeg/progressive_scans.h"
+#include "daemon/media/image/codecs/jpeg/progressive_scans.h"
 
 #include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
 #include <random>
 
-#include "daemon/media/image/jpeg/codec.h"
-#include "daemon/media/image/jpeg/raw_planes.h"
+#include "daemon/media/image/codecs/jpeg/codec.h"
+#include "daemon/media/image/codecs/jpeg/raw_planes.h"
 #include "tests/media/image/jpeg/both_decoders.h"
-#include "tests/support/jpeg_maker.h"
+#include "tests/support/makers/jpeg_maker.h"
 #include "tests/support/planes_memory.h"
 
 namespace spdld::progressive_scans_test {

@@ -8,8 +8,8 @@
 // Needs <cstdio> before it.
 #include <jpeglib.h>
 
-#include "daemon/media/image/image_decoder.h"
-#include "tests/support/jpeg_maker.h"
+#include "daemon/media/image/codecs/image_decoder.h"
+#include "tests/support/makers/jpeg_maker.h"
 #include "tests/support/planes_memory.h"
 
 namespace spdld {

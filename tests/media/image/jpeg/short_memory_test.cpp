@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 #include <fstream>
 
-#include "daemon/media/image/arena.h"
+#include "daemon/media/image/codecs/arena.h"
 
 namespace spdld::decode_short_memory_test {
 

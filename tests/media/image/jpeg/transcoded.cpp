@@ -4,11 +4,11 @@
 #include <cstring>
 #include <random>
 
-#include "daemon/media/image/baseline/plain_jpeg.h"
-#include "daemon/media/image/image_decoder.h"
+#include "daemon/media/image/codecs/baseline/plain_jpeg.h"
+#include "daemon/media/image/codecs/image_decoder.h"
 #include "tests/media/image/jpeg/both_decoders.h"
 #include "tests/media/image/jpeg/targets.h"
-#include "tests/support/jpeg_maker.h"
+#include "tests/support/makers/jpeg_maker.h"
 #include "tests/support/planes_memory.h"
 
 namespace spdld::transcoded_test {

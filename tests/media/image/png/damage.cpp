@@ -3,8 +3,8 @@
 #include <catch2/catch.hpp>
 
 #include "tests/media/image/png/png_boxes.h"
-#include "tests/support/jpeg_maker.h"
-#include "tests/support/png_maker.h"
+#include "tests/support/makers/jpeg_maker.h"
+#include "tests/support/makers/png_maker.h"
 
 namespace spdld::png_damage_test {
 namespace {

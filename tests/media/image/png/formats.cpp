@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "tests/media/image/png/png_boxes.h"
-#include "tests/support/png_maker.h"
+#include "tests/support/makers/png_maker.h"
 
 namespace spdld::png_formats_test {
 namespace {

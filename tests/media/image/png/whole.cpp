@@ -4,10 +4,10 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 
-#include "daemon/media/image/png/unfilter.h"
+#include "daemon/media/image/codecs/png/unfilter.h"
 #include "tests/media/image/on_all_sets.h"
 #include "tests/media/image/png/png_boxes.h"
-#include "tests/support/png_maker.h"
+#include "tests/support/makers/png_maker.h"
 
 namespace spdld::png_whole_test {
 namespace {

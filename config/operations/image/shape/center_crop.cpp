@@ -1,0 +1,16 @@
+#include "config/operation_types.h"
+#include "config/operations/common.h"
+
+namespace spdld::config::ops {
+
+OperationType center_crop() {
+  return {.name = "center-crop",
+          .takes = Kind::kImage,
+          .gives = Kind::kImage,
+          .help = "Cut the middle out, as torchvision's CenterCrop; a smaller picture is filled up with black.",
+          .parameters = {size("of the result: one number (a square) or [height, width]")},
+          .bind = bind_cut,
+          .view_part = ViewPart::kMoves};
+}
+
+}  // namespace spdld::config::ops

@@ -1,0 +1,17 @@
+#include "config/operation_types.h"
+#include "config/operations/common.h"
+
+namespace spdld::config::ops {
+
+OperationType vertical_flip() {
+  return {.name = "vertical-flip",
+          .takes = Kind::kImage,
+          .gives = Kind::kImage,
+          .help = "Mirror top and bottom with probability p.",
+          .parameters = {probability(0.5), draw()},
+          .bind = [](const OperationSpec&, Signature&) { return std::string(); },
+          .check = [](OperationSpec& spec, const Complain& complain) { check_draw(spec, complain); },
+          .view_part = ViewPart::kMoves};
+}
+
+}  // namespace spdld::config::ops

@@ -1,0 +1,15 @@
+#include "config/operation_types.h"
+#include "config/operations/common.h"
+
+namespace spdld::config::ops {
+
+OperationType parse_int() {
+  return {.name = "parse-int",
+          .takes = Kind::kBytes,
+          .gives = Kind::kInteger,
+          .help = "Decimal digits in ASCII, such as a webdataset's cls member, as an int64.",
+          .parameters = {},
+          .bind = [](const OperationSpec&, Signature& signature) { return bind_number(signature, integer()); }};
+}
+
+}  // namespace spdld::config::ops

@@ -1,0 +1,19 @@
+#include "daemon/media/image/geometry/adjusting_step.h"
+
+namespace spdld::image {
+
+void AdjustingStep::apply(const Draws& draws, Geometry& geometry) const {
+  Draw draw = draws.named(draw_);
+  if (draw.uniform(0, 1) < probability_) add(draw, geometry);
+}
+
+Range range_of(const config::OperationSpec& op, std::string_view name) {
+  const auto& numbers = op.numbers(name);
+  return {numbers.front(), numbers.back()};
+}
+
+void AmountStep::add(Draw& draw, Geometry& geometry) const {
+  adjust({.kind = kind_, .amount = range_.from(draw)}, geometry);
+}
+
+}  // namespace spdld::image

@@ -1,0 +1,12 @@
+#include "daemon/media/image/geometry/adjusting_step.h"
+#include "daemon/media/image/programs/program_node.h"
+#include "daemon/media/operations.h"
+
+namespace spdld::media::ops {
+
+void autocontrast(const Part& part, Nodes& nodes) {
+  image::program_node(nodes).add(
+      std::make_unique<image::GivenStep>(part.spec, image::Adjustment{.kind = image::Adjustment::Kind::kAutocontrast}));
+}
+
+}  // namespace spdld::media::ops

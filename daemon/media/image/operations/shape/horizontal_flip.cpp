@@ -1,0 +1,11 @@
+#include "daemon/media/image/geometry/flip.h"
+#include "daemon/media/image/programs/program_node.h"
+#include "daemon/media/operations.h"
+
+namespace spdld::media::ops {
+
+void horizontal_flip(const Part& part, Nodes& nodes) {
+  image::program_node(nodes).add(std::make_unique<image::Flip>(part.spec, &image::Pass::mirrored));
+}
+
+}  // namespace spdld::media::ops

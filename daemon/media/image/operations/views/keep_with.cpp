@@ -1,0 +1,58 @@
+#include <algorithm>
+#include <cstring>
+
+#include "daemon/media/image/geometry/view.h"
+#include "daemon/media/image/geometry/view_list.h"
+#include "daemon/media/operations.h"
+#include "daemon/media/text/list_value.h"
+
+namespace spdld::image {
+namespace {
+
+class KeepWith final : public media::Node {
+ public:
+  explicit KeepWith(const media::Part& part)
+      : output_(part.output),
+        of_(part.spec.text("of")),
+        kind_{part.gives.dtype, static_cast<uint64_t>(part.spec.integer("width")),
+              part.takes.origin == config::Origin::kJson},
+        element_bytes_(config::dtype_bytes(kind_.dtype) * std::max<uint64_t>(kind_.width, 1)) {}
+
+  bool reads_json() const override { return kind_.reads_json; }
+
+  Status run(media::Value& value, const media::Run& run) const override {
+    const Status status = keep(value, run);
+    return status ? status : media::of_output(output_, status.error());
+  }
+
+ private:
+  Status keep(const media::Value& value, const media::Run& run) const {
+    const View* const view = followed(run);
+    const View::Kept* const kept = view == nullptr ? nullptr : view->find_kept(of_);
+    if (kept == nullptr) return no_view(run);
+    auto& work = run.workspace.of<text::ListWork>();
+    const Result<uint64_t> listed = text::read_list_value(value, kind_, work);
+    if (!listed) return listed.error();
+    if (*listed != kept->listed) return other_length(*listed, *kept);
+    const media::TensorOut& out = run.tensors.front();
+    const Result<uint64_t> taken = out.take(kept->places.size());
+    if (!taken) return taken.error();
+    for (uint64_t i = 0; i < *taken; ++i)
+      std::memcpy(out.memory + i * element_bytes_, work.memory.data() + kept->places[i] * element_bytes_,
+                  element_bytes_);
+    return Done{};
+  }
+
+  std::string output_, of_;
+  text::ListKind kind_;
+  size_t element_bytes_;
+};
+
+}  // namespace
+}  // namespace spdld::image
+
+namespace spdld::media::ops {
+
+void keep_with(const Part& part, Nodes& nodes) { nodes.push_back(std::make_unique<image::KeepWith>(part)); }
+
+}  // namespace spdld::media::ops

@@ -1,0 +1,69 @@
+// Which listing is made for a source: one kind for each type of the catalogue.
+#include <algorithm>
+#include <array>
+
+#include "config/catalogue.h"
+#include "config/text/remote_uri.h"
+#include "daemon/base/result.h"
+#include "daemon/source/listing.h"
+#include "daemon/source/listings.h"
+
+namespace spdld::source {
+namespace {
+
+[[noreturn]] void refuse(const std::string& message) { throw SetupError(Trouble::kUsage, message); }
+
+bool is_remote_source(const config::SourceSpec& spec) {
+  const auto remote = std::count_if(spec.uris.begin(), spec.uris.end(), config::is_remote);
+  if (remote == 0) return false;
+  if (static_cast<size_t>(remote) != spec.uris.size())
+    refuse("source.uri names local paths and remote ones: write them as two tables of [[sources]].");
+  return true;
+}
+
+using OpenFiles = std::unique_ptr<Listing> (*)(const SourceOpening&);
+constexpr std::array<std::pair<std::string_view, OpenFiles>, 13> kKinds = {{{"image-folder", &open_image_folder},
+                                                                            {"webdataset", &open_webdataset},
+                                                                            {"manifest", &open_manifest},
+                                                                            {"coco", &open_coco},
+                                                                            {"voc", &open_voc},
+                                                                            {"yolo", &open_yolo},
+                                                                            {"image-pairs", &open_image_pairs},
+                                                                            {"npy", &open_npy},
+                                                                            {"records", &open_records},
+                                                                            {"tfrecord", &open_tfrecord},
+                                                                            {"mds", &open_mds},
+                                                                            {"parquet", &open_parquet},
+                                                                            {"images", &open_images}}};
+
+std::unique_ptr<Listing> open_any(const config::SourceSpec& spec, const Progress& progress, const std::stop_token& stop,
+                                  const std::filesystem::path& kept, KeptUse& used, const Places& places,
+                                  std::span<const std::string> wanted) {
+  if (spec.uris.empty()) refuse("source.uri is missing.");
+  const bool is_remote = is_remote_source(spec);
+  if (is_remote && !places.stores) refuse("source.uri \"" + spec.uris.front() + "\": there are no remote stores here.");
+  std::vector<std::string> uris = spec.uris;
+  if (!is_remote) std::transform(uris.begin(), uris.end(), uris.begin(), local_path);
+  const SourceOpening opening{spec, uris, progress, stop, kept, used, places, wanted};
+  const auto kind = std::find_if(kKinds.begin(), kKinds.end(), [&](const auto& k) { return k.first == spec.type; });
+  if (kind != kKinds.end()) return kind->second(opening);
+  std::string known;
+  for (const config::SourceType& type : config::sources()) known.append(known.empty() ? "" : ", ").append(type.name);
+  refuse("source.type \"" + spec.type + "\" is not known: the types are " + known + ".");
+}
+
+}  // namespace
+
+std::unique_ptr<Listing> open_listing(const config::SourceSpec& spec, const Progress& progress, std::stop_token stop,
+                                      const std::filesystem::path& kept, KeptUse* use, const Places& places,
+                                      std::span<const std::string> wanted) {
+  KeptUse unwanted;
+  KeptUse& used = use == nullptr ? unwanted : *use;
+  used = {};
+  std::unique_ptr<Listing> listing = open_any(spec, progress, stop, kept, used, places, wanted);
+  listing->set_bounds(places.bounds);
+  check_missing(spec, listing->said().missing());
+  return listing;
+}
+
+}  // namespace spdld::source
