@@ -107,7 +107,7 @@ Json ring_document(const Sight& sight, const FeedKey& key, const Feed& feed) {
   metrics::RingFigures figures = measure(key, feed);
   if (!is_seen) figures.group.clear(), figures.readers.clear();
   Json out = metrics::totals_of(figures);
-  out.update({{"copied_from", feed.tap() ? feed.setting().tapped->sharding.batch_size() : 0},
+  out.update({{"copied_from", feed.tap() ? feed.tap()->theirs().sharding.batch_size() : 0},
               {"jobs", jobs},
               {"cut_loose", feed.cut_loose()},
               {"readers", ring.readers()},

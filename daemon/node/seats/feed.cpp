@@ -38,24 +38,20 @@ Feed::Feed(EventLoop& loop, std::shared_ptr<pipeline::Pipeline> pipeline, const 
       bad_limit_(pipeline_->spec(), sharding_, pipeline_->samples()),
       ring_(make_ring(std::move(memories))),
       fillers_(fillers),
-      start_(setting.start) {
+      start_(setting.start),
+      filler_(first_filler()) {
   ring_.set_depth(depth_max_);
   ring_.trace_as(pipeline_->subject());
-  if (setting.tapped)
-    tap_ = std::make_unique<Tap>(loop_, pipeline_, *setting.tapped, Tap::Cut{sharding_, layout_}, start_, *this,
-                                 fillers_.submit);
-  else
-    begin_stream(start_);
 }
 
-void Feed::begin_stream(sampler::Position start) {
-  tap_.reset();
-  stream_ = fillers_.make_stream({pipeline_, sharding_, layout_, ring_.slots().size(), start}, *this);
+RingFiller::StreamOwner Feed::make_stream(sampler::Position start) {
+  return fillers_.make_stream({pipeline_, sharding_, layout_, ring_.slots().size(), start}, *this);
 }
 
-pipeline::Filler& Feed::filler() {
-  if (tap_) return *tap_;
-  return *stream_;
+RingFiller Feed::first_filler() {
+  if (!setting_.sharing || !setting_.sharing->tapped) return RingFiller(make_stream(start_));
+  return RingFiller(std::make_unique<Tap>(loop_, pipeline_, *setting_.sharing->tapped, Tap::Cut{sharding_, layout_},
+                                          start_, *this, fillers_.submit));
 }
 
 delivery::Ring Feed::make_ring(memory::SlotMemories memories) const {
@@ -77,9 +73,10 @@ void Feed::set_depth(uint32_t depth) {
 }
 
 void Feed::begin_by(sampler::Position position) {
-  if (state_ != State::kGathering || position >= start_) return;
+  pipeline::SeekableFiller* const stream = filler_.stream();
+  if (stream == nullptr || state_ != State::kGathering || position >= start_) return;
   start_ = position;
-  stream_->seek(ring_.run(), position);
+  stream->seek(ring_.run(), position);
 }
 
 uint64_t Feed::touched_bytes() const {
@@ -201,8 +198,9 @@ bool Feed::release(delivery::ReaderId id, const delivery::LeaseId& lease, uint64
 }
 
 Status Feed::push(const sampler::PushedSteps& steps) {
-  if (setting_.sharing) return Error{Trouble::kUsage, "a stream that jobs share has its own order and takes no PUSH"};
-  Status taken = stream_->push(steps);
+  pipeline::SeekableFiller* const stream = setting_.sharing ? nullptr : filler_.stream();
+  if (stream == nullptr) return Error{Trouble::kUsage, "a stream that jobs share has its own order and takes no PUSH"};
+  Status taken = stream->push(steps);
   if (taken) fill_free_slots();
   return taken;
 }
@@ -210,12 +208,12 @@ Status Feed::push(const sampler::PushedSteps& steps) {
 void Feed::stop(std::function<void()> quiet) {
   state_.change(State::kStopping);
   quiet_ = std::move(quiet);
-  filler().stop();
+  filler_->stop();
 }
 
 void Feed::tick(uint64_t now_ns) {
   sheets_.tick(now_ns);
-  filler().tick();
+  filler_->tick();
   if (ring_.tick()) fill_free_slots();
   watch_lag(now_ns);
   if (const auto trouble = ring_.slots().front().memory->trouble(); trouble && is_open()) give_up(*trouble);
@@ -223,7 +221,7 @@ void Feed::tick(uint64_t now_ns) {
 
 void Feed::fill_free_slots() {
   if (state_ != State::kFilling || seats_.empty()) return;
-  while (filler().wants_slot()) {
+  while (filler_->wants_slot()) {
     batch::Slot* const slot = ring_.take_free();
     if (!slot) return;
     if (begin_fill(*slot)) continue;
@@ -233,7 +231,7 @@ void Feed::fill_free_slots() {
 }
 
 bool Feed::begin_fill(batch::Slot& slot) {
-  if (filler().copies()) return fill(slot);
+  if (filler_->copies()) return fill(slot);
   const auto begun = slot.memory->begin_fill([&loop = loop_, weak = weak_from_this()] {
     loop.post([weak] {
       const auto self = weak.lock();
@@ -252,13 +250,13 @@ bool Feed::begin_fill(batch::Slot& slot) {
 }
 
 bool Feed::fill(batch::Slot& slot) {
-  if (filler().fill(slot)) return true;
+  if (filler_->fill(slot)) return true;
   slot.memory->abandon();
   return false;
 }
 
 void Feed::on_batch(const batch::Batch& batch) {
-  if (!setting_.tapped) sheets_.look(batch, monotonic_ns());
+  if (!setting_.sharing || !setting_.sharing->tapped) sheets_.look(batch, monotonic_ns());
   const batch::Ranges counts = batch::ranges_of(layout_, batch.slot->contents, batch.slice.count);
   const uint64_t subject = pipeline_->subject(), number = batch.number, start_ns = trace::begin(subject);
   const auto note = [=](trace::What what, uint64_t from_ns, uint64_t duration_ns) {
@@ -319,7 +317,8 @@ void Feed::on_quiet() {
       feed.state_.change(State::kQuiet);
       return std::exchange(feed.quiet_, nullptr)();
     }
-    feed.begin_stream(feed.tap_->next());
+    const Tap* const tap = feed.filler_.tap();  // a stream is quiet only once it was stopped
+    if (tap != nullptr) feed.filler_.replace_by(feed.make_stream(tap->next()));
     feed.fill_free_slots();
   });
 }

@@ -30,6 +30,7 @@
 #include "daemon/memory/host/host_memory.h"
 #include "daemon/node/seats/feed_reader.h"
 #include "daemon/node/seats/fillers.h"
+#include "daemon/node/seats/ring_filler.h"
 #include "daemon/node/seats/seeks.h"
 #include "daemon/node/seats/sheet.h"
 #include "daemon/node/seats/tap.h"
@@ -53,6 +54,8 @@ class Feed final : public pipeline::FillObserver, public std::enable_shared_from
     delivery::Ring::Shared ring;
     uint32_t jobs_max = 1;    // that may hold its batches at once
     uint64_t lag_ns_max = 0;  // how long a job may hold the others back
+    // The cut of the ring that a Tap copies from, until it ends; none: a stream fills this ring from the start.
+    std::optional<Tap::Cut> tapped = {};
   };
   struct Setting {
     FeedKey key;
@@ -62,7 +65,6 @@ class Feed final : public pipeline::FillObserver, public std::enable_shared_from
     memory::GpuUuid gpu = {};  // of slots on a GPU
     bool ready_early = false;  // was asked for; Feed::ready_early() tells what it got
     std::optional<Sharing> sharing = {};
-    std::optional<Tap::Cut> tapped = {};  // the cut of the ring that a Tap copies from; none: a stream fills it
   };
 
   enum class State : uint8_t {
@@ -134,7 +136,7 @@ class Feed final : public pipeline::FillObserver, public std::enable_shared_from
   // Whether a trainer of this group has a seat, or the feed is that group's alone.
   bool has_job(const std::string& group) const;
   uint64_t cut_loose() const { return cut_loose_; }  // jobs that were cut loose so far
-  Tap* tap() const { return tap_.get(); }            // its filler, where that is a Tap; else none
+  Tap* tap() const { return filler_.tap(); }         // its filler, where that is a Tap; else none
   const delivery::Ring& ring() const { return ring_; }
   SheetTaker& sheets() { return sheets_; }
   const batch::Layout& layout() const { return layout_; }
@@ -179,8 +181,8 @@ class Feed final : public pipeline::FillObserver, public std::enable_shared_from
   void note_bad(const batch::Batch& batch);
   bool begin_fill(batch::Slot& slot);
   bool fill(batch::Slot& slot);
-  pipeline::Filler& filler();
-  void begin_stream(sampler::Position start);
+  RingFiller::StreamOwner make_stream(sampler::Position start);
+  RingFiller first_filler();
   delivery::Ring make_ring(memory::SlotMemories memories) const;
   // Host memory is touched only as it is needed; for a shared ring these are the bytes that its jobs may hold.
   uint64_t touched_bytes() const;
@@ -205,8 +207,6 @@ class Feed final : public pipeline::FillObserver, public std::enable_shared_from
   pipeline::BadLimit bad_limit_;
   delivery::Ring ring_;
   const Fillers fillers_;
-  std::unique_ptr<pipeline::SeekableFiller> stream_;  // either this or tap_ fills the ring
-  std::unique_ptr<Tap> tap_;
   Seats seats_;
   Seeks seeks_;  // of the readers in seats_
   GuardedState<State, may> state_{State::kGathering};
@@ -216,6 +216,7 @@ class Feed final : public pipeline::FillObserver, public std::enable_shared_from
   bool closed_ = true;  // all readers that have gone have closed the slots
   std::string failure_;
   std::function<void()> quiet_;
+  RingFiller filler_;  // last: it is made when all else is there, and ends first
 };
 
 }  // namespace spdld::node

@@ -42,10 +42,11 @@ void Feed::go_where_all_want() {
 void Feed::go_to(sampler::Position to) {
   for (const delivery::ReaderId id : seeks_.followers())
     ring_.pause(id, seeks_.run(id), ring_.leases_of(id), std::nullopt);
-  if (!ring_.all_stay()) {
+  pipeline::SeekableFiller* const stream = filler_.stream();
+  if (stream != nullptr && !ring_.all_stay()) {  // a Tap's ring is shared, and no reader of it seeks
     start_ = to;
     ring_.move(ring_.run() + 1);
-    stream_->seek(ring_.run(), to);
+    stream->seek(ring_.run(), to);
   }
   for (const delivery::ReaderId id : seeks_.meet(to)) ring_.resume(id);
 }

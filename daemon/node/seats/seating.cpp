@@ -266,7 +266,7 @@ std::shared_ptr<Feed> Seating::open_feed(const Newcomer& newcomer, const RingPla
   const auto tap = find_tap(newcomer, plan.start);
   if (tap) {
     setting.start = tap->start;
-    setting.tapped = {tap->feed->sharding(), tap->feed->layout()};
+    setting.sharing->tapped = {tap->feed->sharding(), tap->feed->layout()};
   }
   auto feed = std::make_shared<Feed>(lent_.loop, pipeline, sharding, plan.layout, setting, std::move(memories),
                                      lent_.host_memory, lent_.fillers);

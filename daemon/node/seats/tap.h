@@ -57,6 +57,7 @@ class Tap final : public pipeline::Filler, public FeedReader {
   // Takes the hold on its seat in their ring, which sends it batches from the batch on that has `start`'s first sample.
   void take_seat(std::unique_ptr<control::Attachment> seat) { seat_ = std::move(seat); }
   State state() const { return state_; }
+  const Cut& theirs() const { return theirs_; }  // of the ring that it copies from
   // The step that would be filled next; when the Tap is quiet: the first step that was not handed on.
   sampler::Position next() const { return next_; }
 
