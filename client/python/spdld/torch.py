@@ -57,6 +57,7 @@ from spdld._moving import no_attribute, refuse
 from spdld._over_loader import OverLoader
 from spdld._pushing import Pusher, driven
 from spdld._spec import leaves_epochs_open, warn_of_repeating
+from spdld._standing import Standing
 from spdld._transforms import from_transforms
 
 try:
@@ -143,20 +144,19 @@ class Loader(OverLoader, _data.IterableDataset):  # type: ignore[misc]
         self._convert = conversion
         self._warns_of_repeating = self._loader.epochs == 1 and leaves_epochs_open(pipeline)
         self._ranks_given = not {"rank", "dp_rank"}.isdisjoint(options)
-        self._resumed = self._loader.position != (0, 0)  # the first `for` goes on from there
+        self._standing = Standing.AT_EPOCH if self._loader.position == (0, 0) else Standing.AT_STATE
         self._turn = 0  # number of the iterator that may go on
         self._batches: Optional[Iterator[spdld.Batch]] = None  # of that iterator. None: it begins where the loader stands
-        self._taken = False  # that iterator has given a batch
-        self._spent = False  # the next `for` is the rest of an epoch whose last batch came before the state
 
     def __iter__(self) -> "_Epoch":
         _refuse_in_worker()
         refuse_collating()
         self._refuse_all_for_each()
-        if not self._spent:
+        if self._standing is not Standing.AT_STATES_END:
             self._begin()
         self._turn += 1
-        self._taken = False
+        if self._standing is Standing.GIVING:
+            self._go_to(Standing.AT_EPOCH)
         return _Epoch(self, self._turn)
 
     def __len__(self) -> int:
@@ -175,11 +175,14 @@ class Loader(OverLoader, _data.IterableDataset):  # type: ignore[misc]
             self._warn_of_repeating(level=3)
             epoch = 0
         at = self._loader.position
-        self._spent = self._resumed and at == (epoch + 1, 0) and self._loader.epochs != 1
-        if self._spent or (self._resumed and at[0] == epoch):
-            return
+        if self._standing in (Standing.AT_STATE, Standing.AT_STATES_END):
+            if at == (epoch + 1, 0) and self._loader.epochs != 1:
+                return self._go_to(Standing.AT_STATES_END)
+            self._go_to(Standing.AT_STATE)
+            if at[0] == epoch:
+                return
         self._loader.set_epoch(epoch)
-        self._moved(resumed=False)
+        self._moved(Standing.AT_EPOCH)
 
     @property
     def sampler(self) -> "Loader":
@@ -223,7 +226,7 @@ class Loader(OverLoader, _data.IterableDataset):  # type: ignore[misc]
         state_dict() was called. It gives the rest of that epoch, or the next epoch where that epoch had ended. For strict
         and for the errors see spdld.Loader.load_state_dict."""
         self._loader.load_state_dict(state_dict, strict)
-        self._moved(resumed=True)
+        self._moved(Standing.AT_STATE)
 
     @property
     def epoch(self) -> int:
@@ -241,11 +244,11 @@ class Loader(OverLoader, _data.IterableDataset):  # type: ignore[misc]
 
     def _begin(self) -> None:
         epoch, step = self._loader.position
-        if step != 0 and not self._resumed:
+        if step != 0 and self._standing is not Standing.AT_STATE:
             epoch, step = epoch + 1, 0
         epochs = self._loader.epochs
         if 0 < epochs <= epoch:
-            if epochs > 1 or self._resumed:
+            if epochs > 1 or self._standing is Standing.AT_STATE:
                 raise InvalidError(f"all {epochs} epochs of the pipeline have ended: set order.epochs to more, or to 0 where "
                                    "the program counts the epochs, or begin an epoch anew with set_epoch()")
             self._warn_of_repeating(level=4)
@@ -267,19 +270,20 @@ class Loader(OverLoader, _data.IterableDataset):  # type: ignore[misc]
     def _skip_to(self, turn: int, step: int) -> None:
         """Goes to this step of the epoch."""
         self._check_turn(turn)
-        if self._spent:
+        if self._standing is Standing.AT_STATES_END:
             return
         if self._batches is None:
             self._begin()
         self._go(self.epoch, step)
 
-    def _moved(self, resumed: bool) -> None:
-        if self._taken:
+    def _go_to(self, standing: Standing) -> None:
+        self._standing = self._standing.to(standing)
+
+    def _moved(self, to: Standing) -> None:
+        if self._standing is Standing.GIVING:
             self._turn += 1
-        self._taken = False
         self._batches = None
-        self._resumed = resumed
-        self._spent = False
+        self._go_to(to)
 
     def _check_turn(self, turn: int) -> None:
         if turn != self._turn:
@@ -287,8 +291,8 @@ class Loader(OverLoader, _data.IterableDataset):  # type: ignore[misc]
 
     def _next(self, turn: int) -> Any:
         self._check_turn(turn)
-        if self._spent:
-            self._spent = False
+        if self._standing is Standing.AT_STATES_END:
+            self._go_to(Standing.AT_STATE)
             raise StopIteration
         if self._batches is None:
             self._begin()
@@ -297,7 +301,7 @@ class Loader(OverLoader, _data.IterableDataset):  # type: ignore[misc]
             self._pusher.keep_ahead()
         with _marked():
             batch = self._convert(next(self._batches))  # no variable holds the batch, so it goes back when dropped
-        self._taken, self._resumed = True, False
+        self._go_to(Standing.GIVING)
         return batch
 
     def _at_end(self) -> bool:
