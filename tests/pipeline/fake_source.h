@@ -160,7 +160,7 @@ class FakeFetcher final : public source::Fetcher {
       if (request->budget && !request->budget->hold(*request, bytes_of_each_)) {
         const uint64_t bytes = bytes_of_each_;
         lock.unlock();
-        request->waits_for_room = this;
+        request->route.waits_for_room = this;
         request->budget->wait(*request, bytes);
         lock.lock();
         continue;

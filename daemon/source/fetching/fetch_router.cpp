@@ -10,7 +10,7 @@
 namespace spdld::source {
 namespace {
 
-using Way = FieldFetch::Way;
+using Way = FetchRoute::Way;
 
 constexpr size_t kHoldersKeptBytes = 256 << 10;  // from one use of a request to the next
 
@@ -19,7 +19,7 @@ void clear(FetchRequest& request) {
   request.bytes.resize(std::max(request.bytes.size(), request.fields.size()));  // once in a request's life
   for (ByteBuffer& bytes : request.bytes) bytes.resize(0);
   request.end_borrowing();
-  for (ByteBuffer& holder : request.holders) holder.resize(0);
+  for (ByteBuffer& holder : request.route.holders) holder.resize(0);
   request.ok = true;
   request.error = {};
   request.duration_ns = 0;
@@ -44,14 +44,14 @@ struct FetchRouter::Inside final : FetchObserver, RemoteReads::Owner {
     RemoteReads reads;
   };
 
-  static State& state_of(FetchRequest& request) { return static_cast<State&>(*request.state); }
+  static State& state_of(FetchRequest& request) { return static_cast<State&>(*request.route.state); }
 
   void make_state(FetchRequest& request) {
-    if (!request.state) request.state = std::make_unique<State>(*this, shared, request, bytes_max);
+    if (!request.route.state) request.route.state = std::make_unique<State>(*this, shared, request, bytes_max);
     // A request that waited for room comes with this object as its observer.
     if (request.observer != this) state_of(request).observer = request.observer;
     request.observer = this;
-    request.first = &owner;
+    request.route.first = &owner;
     state_of(request).failed = Done{};
     state_of(request).has_read = false;
     state_of(request).reads.end_loan();
@@ -101,19 +101,19 @@ struct FetchRouter::Inside final : FetchObserver, RemoteReads::Owner {
   void wait_for_room(FetchRequest& request) {
     state_of(request).reads.end_loan();
     for (ByteBuffer& bytes : request.bytes) bytes.shrink(0);
-    for (ByteBuffer& holder : request.holders) holder.shrink(0);
-    request.waits_for_room = &owner;
+    request.route.shrink_holders(0);
+    request.route.waits_for_room = &owner;
     request.budget->wait(request, state_of(request).reads.bytes_wanted());
   }
 
   // The caller of fetch() may hold what its observer needs: a thread of the local fetcher's tells it.
   void tell_later(FetchRequest& request) {
     // Without a state the local fetcher finds remote fields, and says that there is no memory.
-    for (FieldFetch& field : request.fields) field.way = request.state ? Way::kPassOver : Way::kAll;
+    request.route.set_all(request.route.state ? Way::kPassOver : Way::kAll);
     local.fetch(request);
   }
   void fail_later(FetchRequest& request, Error error) {
-    if (request.state && error.trouble != Trouble::kInternal) state_of(request).failed = std::move(error);
+    if (request.route.state && error.trouble != Trouble::kInternal) state_of(request).failed = std::move(error);
     tell_later(request);
   }
 
@@ -128,7 +128,7 @@ struct FetchRouter::Inside final : FetchObserver, RemoteReads::Owner {
     State& state = state_of(request);
     if (state.is_unpacking) {
       state.reads.end_loan();  // the holders' bytes are not kept
-      for (ByteBuffer& holder : request.holders) holder.shrink(kHoldersKeptBytes);
+      request.route.shrink_holders(kHoldersKeptBytes);
       request.duration_ns += state.reads.duration_ns();
       return finish(request);
     }
@@ -194,17 +194,23 @@ FetchRouter::FetchRouter(Fetcher& local, uint64_t bytes_max)
 FetchRouter::~FetchRouter() = default;
 
 void FetchRouter::fetch(FetchRequest& request) {
-  if (request.listing->store_concurrency() == 0) return inside_->local.fetch(request);
+  if (request.listing->store_concurrency() == 0) {
+    request.route.set_all(Way::kAll);
+    return inside_->local.fetch(request);
+  }
   inside_->fetch(request);
 }
 
 bool FetchRouter::fetch_at_hand(FetchRequest& request) {
-  if (request.listing->store_concurrency() == 0) return inside_->local.fetch_at_hand(request);
+  if (request.listing->store_concurrency() == 0) {
+    request.route.set_all(Way::kAll);
+    return inside_->local.fetch_at_hand(request);
+  }
   return inside_->fetch_at_hand(request);
 }
 
 void FetchRouter::end_loan(FetchRequest& request) {
-  if (request.state) Inside::state_of(request).reads.end_loan();
+  if (request.route.state) Inside::state_of(request).reads.end_loan();
 }
 
 void FetchRouter::drop_unwanted() { inside_->shared.drop_unwanted(); }

@@ -13,18 +13,12 @@
 #include "daemon/base/byte_parts.h"
 #include "daemon/base/result.h"
 #include "daemon/base/statistics.h"
+#include "daemon/source/fetching/fetch_route.h"
 #include "daemon/source/listing.h"
 
 namespace spdld::source {
 
-class Fetcher;
 struct FetchRequest;
-
-// The state that a fetcher keeps with a request, from one use of the request to the next.
-class FetchState {
- public:
-  virtual ~FetchState() = default;
-};
 
 using store::Identity;
 
@@ -58,15 +52,6 @@ struct FieldFetch {
   bool is_of_identity = false, is_other = false;
   // Sets what was read of a content of `bytes`: the parts as far as it has them. Returns how many bytes that is.
   uint64_t settle_parts(uint64_t bytes);
-  // Between fetchers: what is left of the field for a fetcher of local files.
-  enum class Way : uint8_t {
-    kAll,        // as `want` says
-    kCopyAlone,  // the kept copy: `copy_failed` is set where it can't be read
-    kPassOver,   // nothing: somebody else reads it
-    kUnpack      // it is taken out of bytes that somebody else has read: FetchRequest::holders[holder]
-  };
-  Way way = Way::kAll;
-  size_t holder = 0;
 };
 
 inline uint64_t FieldFetch::settle_parts(uint64_t bytes) {
@@ -133,11 +118,7 @@ struct FetchRequest : ByteBudget::Holder {
   Error error;  // kContent: the sample lacks a field or its file is gone, empty or over the limit; kTransient: EIO and
                 // its kin; kMemory: the node is short of memory
 
-  // The following are the fetchers'.
-  std::unique_ptr<FetchState> state;  // of the fetcher that reads from remote stores
-  std::vector<ByteBuffer> holders;    // bytes from remote stores that fields are to be taken out of
-  Fetcher* first = nullptr;           // the fetcher that it begins with; null: the fetcher that has it
-  Fetcher* waits_for_room = nullptr;  // which fetches it once the budget has room
+  FetchRoute route;  // the fetchers' own
   void on_room() override;
 };
 
@@ -159,7 +140,7 @@ class Fetcher {
   virtual unsigned concurrency() const { return 1; }
 };
 
-inline void FetchRequest::on_room() { waits_for_room->fetch(*this); }
+inline void FetchRequest::on_room() { route.waits_for_room->fetch(*this); }
 
 struct FetchStatistics {
   Counter samples, bytes, failures;

@@ -20,6 +20,7 @@ namespace spdld::source {
 namespace {
 
 using Want = FieldFetch::Want;
+using Way = FetchRoute::Way;
 
 constexpr size_t kHolderBytesKept = 1 << 20;  // from one request to the next
 
@@ -38,8 +39,8 @@ bool FieldReader::read(FetchRequest& request, Fetcher& fetcher) {
   read_fields(request);
   if (!has_no_room_) return true;
   for (ByteBuffer& bytes : request.bytes) bytes.shrink(0);
-  for (ByteBuffer& holder : request.holders) holder.shrink(0);
-  request.waits_for_room = request.first != nullptr ? request.first : &fetcher;
+  request.route.shrink_holders(0);
+  request.route.waits_for_room = request.route.first != nullptr ? request.route.first : &fetcher;
   request.budget->wait(request, wanted_bytes_);
   return false;
 }
@@ -49,9 +50,9 @@ namespace {
 // The bytes that the request has from remote stores by now.
 uint64_t bytes_so_far(const FetchRequest& request) {
   uint64_t bytes = 0;
-  for (const ByteBuffer& holder : request.holders) bytes += ByteBuffer::room_for(holder.size());
+  for (const ByteBuffer& holder : request.route.holders) bytes += ByteBuffer::room_for(holder.size());
   for (size_t i = 0; i < request.fields.size() && i < request.bytes.size(); ++i)
-    if (request.fields[i].way == FieldFetch::Way::kPassOver) bytes += ByteBuffer::room_for(request.bytes[i].size());
+    if (request.route.way_of(i) == Way::kPassOver) bytes += ByteBuffer::room_for(request.bytes[i].size());
   return bytes;
 }
 
@@ -91,12 +92,13 @@ bool FieldReader::read_at_hand(FetchRequest& request) {
 Status FieldReader::read_field(FetchRequest& request, size_t i) {
   FieldFetch& field = request.fields[i];
   ByteBuffer& bytes = request.bytes[i];
-  if (field.way == FieldFetch::Way::kPassOver) return Done{};  // what is there and known of it stays
+  const Way way = request.route.way_of(i);
+  if (way == Way::kPassOver) return Done{};  // what is there and known of it stays
   bytes.resize(0);
-  if (field.way == FieldFetch::Way::kUnpack) return unpack_field(request, field, bytes);
+  if (way == Way::kUnpack) return unpack_field(request, i, bytes);
   field.unchanged = field.copy_failed = field.is_whole = field.is_other = false;
   if (field.want == Want::kNothing) return Done{};
-  if (field.way == FieldFetch::Way::kCopyAlone) {
+  if (way == Way::kCopyAlone) {
     field.copy_failed = !read_copy(field, bytes);
     // A copy that only is not in memory has not failed.
     return field.copy_failed && at_hand_ ? Status(bad("a copy is not at hand.")) : Status(Done{});
@@ -290,10 +292,11 @@ Status FieldReader::read_packed(const Locator& locator, ByteBuffer& bytes) {
   return unpack(locator, holder_.bytes(), path_, bytes);
 }
 
-Status FieldReader::unpack_field(const FetchRequest& request, const FieldFetch& field, ByteBuffer& bytes) {
-  const Locator locator = request.listing->locate(request.sample, field.field);
+Status FieldReader::unpack_field(const FetchRequest& request, size_t i, ByteBuffer& bytes) {
+  const Locator locator = request.listing->locate(request.sample, request.fields[i].field);
   path_.assign(locator.folder).append(locator.path);
-  return unpack(locator, request.holders[field.holder].bytes(), locator.store->uri_of(path_), bytes);
+  return unpack(locator, request.route.holders[request.route.holder_of(i)].bytes(), locator.store->uri_of(path_),
+                bytes);
 }
 
 Status FieldReader::unpack(const Locator& locator, std::span<const uint8_t> holder, const std::string& object,

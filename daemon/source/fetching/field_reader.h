@@ -53,7 +53,7 @@ class FieldReader {
   Status read_parts(const Locator& locator, FieldFetch& field, ByteBuffer& bytes);
   Status read_packed(const Locator& locator, ByteBuffer& bytes);
   Status unpack(const Locator& locator, std::span<const uint8_t> holder, const std::string& object, ByteBuffer& bytes);
-  Status unpack_field(const FetchRequest& request, const FieldFetch& field, ByteBuffer& bytes);
+  Status unpack_field(const FetchRequest& request, size_t i, ByteBuffer& bytes);
   Status read_holder(const Locator& locator);
   Status read_pieces(ByteBuffer& bytes);
   Status read_piece(const Locator& piece, uint8_t* to);

@@ -51,8 +51,7 @@ struct LocalFetcher::Inside {
     const auto duration = std::chrono::steady_clock::now() - start;
     request.duration_ns = static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count());
     // Bytes of remote stores are counted there.
-    const auto is_unpacked = [](const FieldFetch& field) { return field.way == FieldFetch::Way::kUnpack; };
-    if (std::any_of(request.fields.begin(), request.fields.end(), is_unpacked)) return;
+    if (request.route.is_unpacking()) return;
     statistics.duration_ns.record(request.duration_ns);
     if (!request.ok) return statistics.failures.add();
     uint64_t bytes = 0;

@@ -12,7 +12,7 @@ namespace {
 using store::Locator;
 using store::Read;
 using Want = FieldFetch::Want;
-using Way = FieldFetch::Way;
+using Way = FetchRoute::Way;
 
 // Ranges that lie so close together are read as one, with the bytes between them.
 constexpr uint64_t kGapMax = 16 << 10;
@@ -26,9 +26,10 @@ bool is_same_object(const Locator& a, const Locator& b) {
 bool RemoteReads::sort_out() {
   const Listing& listing = *request_.listing;
   bool is_local = false;
-  for (FieldFetch& field : request_.fields) {
+  request_.route.begin(request_.fields.size());
+  for (size_t i = 0; i < request_.fields.size(); ++i) {
+    FieldFetch& field = request_.fields[i];
     field.unchanged = field.copy_failed = field.is_whole = field.is_other = false;
-    field.way = Way::kAll;
     if (field.want == Want::kNothing) continue;
     const bool is_gathered = listing.has_rows() && listing.gather(request_.sample, field.field, pieces_);
     const Locator locator = is_gathered ? pieces_.front() : listing.locate(request_.sample, field.field);
@@ -36,14 +37,14 @@ bool RemoteReads::sort_out() {
       is_local = true;
       continue;
     }
-    field.way = Way::kPassOver;
+    request_.route.set_way(i, Way::kPassOver);
     // The listing tells a remote object's identity, so that nothing is asked for it again.
     const bool is_same = locator.identity.size != 0 && locator.identity == field.identity;
     field.is_other = field.want == Want::kParts && field.is_of_identity && locator.identity.size != 0 && !is_same;
     if (field.want == Want::kParts) continue;
     if (field.want == Want::kChanged && !is_same) continue;
     if (field.kept_fd >= 0)
-      field.way = Way::kCopyAlone, is_local = true;
+      request_.route.set_way(i, Way::kCopyAlone), is_local = true;
     else
       field.unchanged = field.want == Want::kChanged;
   }
@@ -61,8 +62,9 @@ bool RemoteReads::plan() {
   duration_ns_ = bytes_ = shared_count_ = 0;
   for (size_t i = 0; i < request_.fields.size(); ++i) {
     FieldFetch& field = request_.fields[i];
-    if (field.way == Way::kAll || field.want == Want::kNothing || field.unchanged || field.is_other) continue;
-    if (field.way == Way::kCopyAlone && !field.copy_failed) {
+    const Way way = request_.route.way_of(i);
+    if (way == Way::kAll || field.want == Want::kNothing || field.unchanged || field.is_other) continue;
+    if (way == Way::kCopyAlone && !field.copy_failed) {
       field.unchanged = field.want == Want::kChanged;
       continue;
     }
@@ -140,24 +142,24 @@ void RemoteReads::wish_holder(size_t i, const Locator& locator) {
   while (number < holders_.size() &&
          !(is_same_object(holders_[number].locator, locator) && holders_[number].locator.offset == locator.offset))
     ++number;
-  request_.fields[i].holder = number;
+  request_.route.set_holder(i, number);
   request_.fields[i].identity = locator.identity;
   if (number < holders_.size()) return holders_[number].fields.push_back(i);
   holders_.push_back({locator, {i}});
-  request_.holders.resize(std::max(request_.holders.size(), holders_.size()));
+  request_.route.holders.resize(std::max(request_.route.holders.size(), holders_.size()));
   if (locator.length > 0) wishes_.push_back({locator, i, 0, static_cast<uint64_t>(locator.length), true});
 }
 
 uint8_t* RemoteReads::memory_of(const Wish& wish) {
-  return wish.is_holder ? request_.holders[request_.fields[wish.field].holder].data()
+  return wish.is_holder ? request_.route.holders[request_.route.holder_of(wish.field)].data()
                         : request_.bytes[wish.field].data() + wish.at;
 }
 
 bool RemoteReads::leaves_packed() {
   if (holders_.empty()) return false;
-  for (FieldFetch& field : request_.fields) field.way = Way::kPassOver;
+  request_.route.set_all(Way::kPassOver);
   for (const Holder& holder : holders_)
-    for (const size_t i : holder.fields) request_.fields[i].way = Way::kUnpack;
+    for (const size_t i : holder.fields) request_.route.set_way(i, Way::kUnpack);
   return true;
 }
 
@@ -185,7 +187,7 @@ Status RemoteReads::prepare() {
   for (size_t i = 0; i < sizes_.size(); ++i)
     if (sizes_[i] != 0) request_.bytes[i].resize(sizes_[i]);
   for (size_t i = 0; i < holders_.size(); ++i)
-    request_.holders[i].resize(static_cast<size_t>(holders_[i].locator.length));
+    request_.route.holders[i].resize(static_cast<size_t>(holders_[i].locator.length));
   for (const Mark& mark : marks_) request_.bytes[mark.field].data()[mark.at] = mark.byte;
   make_reads();
   return Done{};
@@ -258,7 +260,7 @@ RemoteReads::OneRead& RemoteReads::next_read(const Wish& wish) {
 
 void RemoteReads::add_fields(const Wish& wish, OneRead& read) const {
   if (!wish.is_holder) return read.fields.push_back(wish.field);
-  const auto& fields = holders_[request_.fields[wish.field].holder].fields;
+  const auto& fields = holders_[request_.route.holder_of(wish.field)].fields;
   read.fields.insert(read.fields.end(), fields.begin(), fields.end());
 }
 

@@ -30,7 +30,7 @@ class RemoteReads final : private store::Request::Observer, private store::Read:
   ~RemoteReads() { end_loan(); }
 
   FetchRequest& request() { return request_; }
-  // Sets how the fields of the request are to be read: its fields' `way`, and what is unchanged. Whether some field is
+  // Sets how the fields of the request are to be read: their ways, and what is unchanged. Whether some field is
   // left for the local fetcher; what it would have said of fields that are not there it says as well.
   bool sort_out();
   // After the local fetcher's part. Whether anything is to be read from a store; then bytes_wanted() is set.
@@ -52,7 +52,7 @@ class RemoteReads final : private store::Request::Observer, private store::Read:
   uint64_t bytes() const { return bytes_; }
   uint64_t shared() const { return shared_count_; }
   // Whether fields are to be taken out of bytes that were read, which is the local fetcher's work: sets the fields'
-  // way.
+  // ways.
   bool leaves_packed();
   // Whether it failed because the budget had no room for bytes whose size was not known; bytes_wanted() is then.
   bool has_no_room() const { return has_no_room_; }
