@@ -6,8 +6,8 @@
 namespace spdld::pipeline {
 namespace {
 
-// A run is cut down to this part of its length at most: long runs are of samples that cost so little that threads lose
-// more by asking again than a batch loses by waiting.
+// A task gets at least this part of what it asks for: one that asks for many has samples that cost so little that
+// threads lose more by asking again than a batch loses by waiting.
 constexpr uint64_t kShortest = 8;
 
 }  // namespace
@@ -28,7 +28,7 @@ uint64_t OpenBatch::untaken_in_order() const {
   return batch.slice.count - std::min(next_.load(std::memory_order_relaxed), batch.slice.count);
 }
 
-Run OpenBatch::take(uint64_t most, unsigned threads) {
+SampleRange OpenBatch::take(uint64_t most, unsigned threads) {
   const uint64_t fair = untaken_in_order() / (2 * uint64_t{threads});
   const uint64_t wanted = std::clamp<uint64_t>(fair, std::max<uint64_t>(most / kShortest, 1), most);
   const uint64_t first = next_.fetch_add(wanted, std::memory_order_relaxed);
@@ -36,10 +36,10 @@ Run OpenBatch::take(uint64_t most, unsigned threads) {
   return {first, std::min(wanted, batch.slice.count - first)};
 }
 
-Run OpenBatch::take_first(uint64_t most, unsigned threads) {
+SampleRange OpenBatch::take_first(uint64_t most, unsigned threads) {
   if (returned_.empty()) return take(most, threads);
-  Run& last = returned_.back();
-  const Run one{last.first++, 1};
+  SampleRange& last = returned_.back();
+  const SampleRange one{last.first++, 1};
   if (--last.count == 0) returned_.pop_back();
   return one;
 }
@@ -49,7 +49,7 @@ uint64_t OpenBatch::abandon() {
   abandoned_ = true;
   const uint64_t taken = std::min(next_.exchange(batch.slice.count), batch.slice.count);
   uint64_t untaken = batch.slice.count - taken;
-  for (const Run& run : std::exchange(returned_, {})) untaken += run.count;
+  for (const SampleRange& range : std::exchange(returned_, {})) untaken += range.count;
   remaining_ -= untaken;
   return untaken;
 }

@@ -4,6 +4,8 @@
 #include <new>
 #include <utility>
 
+#include "daemon/pipeline/stream_task.h"
+
 namespace spdld::pipeline {
 namespace {
 
@@ -12,9 +14,6 @@ size_t window_of(const Resources& resources, uint64_t batch_size, size_t slots) 
   const size_t wanted = 16 + 4 * resources.pool.threads() + resources.fetch_max;
   return std::clamp<size_t>(wanted, 1, std::max<size_t>(batch_size * slots, 1));
 }
-
-// A run of samples that takes no longer than this is short enough to be doubled.
-constexpr uint64_t kShortRunNs = 20'000;
 
 }  // namespace
 
@@ -34,19 +33,8 @@ Stream::Stream(std::shared_ptr<Pipeline> pipeline, const sampler::Sharding& shar
       steps_(make_steps(*pipeline_, sharding, start, *this)) {
   const size_t window = window_of(pipeline_->resources(), sharding.batch_size(), slots);
   for (size_t i = 0; i < window; i++) {
-    auto task = std::make_unique<Task>();
-    task->stream = this;
-    task->walker = this;
-    task->layout = &layout_;
-    task->listing = &pipeline_->listing();
-    task->owner = pipeline_->resources().fetch_owner;
-    task->budget = pipeline_->resources().budget.get();
-    task->room.budget = pipeline_->resources().memory.get();
-    task->is_unwanted = &is_over_;
-    for (const FieldUse& use : pipeline_->plan().fetched()) task->fields.push_back({.field = use.field});
-    if (const size_t sources = pipeline_->mix().sources().size(); sources > 1) task->of_source.assign(sources, 0);
-    idle_.push_back(task.get());
-    tasks_.push_back(std::move(task));
+    tasks_.push_back(std::make_unique<Task>(*this));
+    idle_.push_back(tasks_.back().get());
   }
   parked_.reserve(window);
 }
@@ -106,14 +94,14 @@ bool Stream::fill(batch::Slot& slot) {
 void Stream::launch(const std::vector<Task*>& tasks) {
   for (Task* task : tasks) {
     Caller caller;
-    begin_run(*task, 0);
+    begin_taken(*task, 0);
     walk(*task, std::nullopt, caller);
   }
 }
 
 std::vector<Stream::Task*> Stream::assign_idle() {
   std::vector<Task*> ready;
-  while (!idle_.empty() && find_run(*idle_.back())) {
+  while (!idle_.empty() && find_samples(*idle_.back())) {
     ready.push_back(idle_.back());
     idle_.pop_back();
   }
@@ -121,16 +109,13 @@ std::vector<Stream::Task*> Stream::assign_idle() {
 }
 
 // The earliest batch comes first.
-bool Stream::find_run(Task& task) {
+bool Stream::find_samples(Task& task) {
   for (OpenBatch* open : in_order_) {
     if (!open->has_untaken()) continue;
     if (!steps_->can_read(open->step)) return false;
-    const Run run = open->take_first(task.run_max, threads_);
-    if (run.count == 0) continue;  // others took the rest meanwhile
-    task.open = open;
-    task.run_taken = run;
+    if (!task.cursor.take_of(*open, threads_)) continue;
     note_returned();
-    count_taken(run.count);
+    count_taken(task.cursor.taken());
     return true;
   }
   return false;
@@ -140,49 +125,22 @@ void Stream::note_returned() {
   has_returned_ = std::any_of(in_order_.begin(), in_order_.end(), [](const OpenBatch* o) { return o->has_returned(); });
 }
 
-bool Stream::take_run(OpenBatch& open, Task& task) {
-  const Run run = open.take(task.run_max, threads_);
-  if (run.count == 0) return false;
-  task.run_taken = run;
-  count_taken(run.count);
+bool Stream::take_more(Task& task) {
+  if (!task.cursor.take_more(threads_)) return false;
+  count_taken(task.cursor.taken());
   return true;
 }
 
-void Stream::begin_run(Task& task, uint64_t now_ns) {
-  task.at = 0;
-  task.run_start_ns = now_ns;
-  steps_->read(task.open->step, task.run_taken.first, {task.samples.data(), task.run_taken.count});
+void Stream::begin_taken(Task& task, uint64_t now_ns) {
+  task.cursor.begin(*steps_, now_ns);
   begin_sample(task);
 }
 
-void Stream::begin_sample(Task& task) {
-  const Steps::Sample& sample = task.samples[task.at];
-  task.sample = sample.id;
-  task.pass = sample.pass;
-  task.index = task.run_taken.first + task.at;
-  task.batch_number = task.open->batch.number;
-  task.slot = task.open->memory;
-  task.contents = &task.open->batch.slot->contents;
-  task.stage = 0;
-  task.attempt = task.bad = 0;
-  task.fault_since_ns = task.memory_since_ns = 0;
-  task.spare = may_use_spare_time() ? &spare_ : nullptr;
-  if (!task.of_source.empty()) ++task.of_source[sample.source];
-}
+void Stream::begin_sample(Task& task) { task.begin_sample(may_use_spare_time() ? &spare_ : nullptr); }
 
 // The threads are all pipelines': another one's samples that wait for them come first.
 bool Stream::may_use_spare_time() const {
   return spare_.has_some() && pipeline_->resources().pool.waiting() <= stages_.back()->statistics().waiting.level();
-}
-
-// Longer runs where samples cost little, shorter runs where one of them would keep others waiting.
-void Stream::pace(Task& task, uint64_t now_ns) {
-  if (task.run_start_ns == 0) return;
-  const uint64_t took_ns = now_ns - task.run_start_ns;
-  if (took_ns <= kShortRunNs)
-    task.run_max = std::min(2 * task.run_max, kRunMax);
-  else if (took_ns > 2 * kShortRunNs)
-    task.run_max = std::max<uint64_t>(task.run_max / 2, 1);
 }
 
 void Stream::on_order(const Status& made) {
@@ -199,16 +157,16 @@ void Stream::on_order(const Status& made) {
 
 void Stream::on_turn(Task& task, unsigned thread) {
   const uint64_t now_ns = monotonic_ns();
-  stages_.back()->on_turn(now_ns - task.queued_ns);
+  stages_.back()->on_turn(now_ns - task.pool_wait.since_ns());
   if (trace::is_on(pipeline_->subject())) trace_wait(task, now_ns);
   Caller caller(thread, now_ns);
-  task.run_start_ns = 0;  // the run had to wait for its turn
-  walk(task, std::exchange(task.pending, std::nullopt), caller);
+  task.cursor.forget_start();
+  walk(task, task.pool_wait.end(), caller);
 }
 
 void Stream::trace_wait(const Task& task, uint64_t now_ns) const {
-  trace::note(pipeline_->subject(), {.start_ns = task.queued_ns,
-                                     .duration_ns = now_ns - task.queued_ns,
+  trace::note(pipeline_->subject(), {.start_ns = task.pool_wait.since_ns(),
+                                     .duration_ns = now_ns - task.pool_wait.since_ns(),
                                      .batch = task.batch_number,
                                      .sample = task.sample,
                                      .index = static_cast<uint32_t>(task.index),
@@ -228,19 +186,19 @@ void Stream::walk(Task& task, std::optional<Outcome> outcome, Caller& caller) {
   for (;;) {
     if (outcome == Outcome::kUnderWay) return;
     if (outcome == Outcome::kWantsTurn) return hand_to_pool(task, std::nullopt);
-    const bool is_last = task.stage + 1 == stages_.size();
+    const bool is_last = task.progress.stage() + 1 == stages_.size();
     const bool goes_on = !outcome || outcome == Outcome::kAgain || (outcome == Outcome::kDone && !is_last);
-    const bool is_abandoned = task.open->is_abandoned();
+    const bool is_abandoned = task.cursor.batch().is_abandoned();
     // The end of a sample is for the pool: the task takes locks then, and looks for its next sample.
     if (outcome && (!goes_on || is_abandoned) && !caller.is_on_pool()) return hand_to_pool(task, outcome);
     if (is_abandoned) {
       if (!leave(task, caller)) return;
     } else if (outcome == Outcome::kAgain) {
-      task.stage = 0;
+      task.progress.begin_anew();
       task.is_again = true;
     } else if (outcome == Outcome::kDone && !is_last) {
-      task.stage++;
-      task.fault_since_ns = 0;  // the source has recovered
+      task.progress.go_on();
+      task.waiting.note_answer();  // the source has recovered
       note_asked_again(task, false);
     } else if (outcome && !(outcome == Outcome::kDone ? finish(task, caller) : on_bad(task, caller))) {
       return;
@@ -250,7 +208,7 @@ void Stream::walk(Task& task, std::optional<Outcome> outcome, Caller& caller) {
 }
 
 Outcome Stream::start_stage(Task& task, Caller& caller) try {
-  const Outcome outcome = stages_[task.stage]->start(task, caller);
+  const Outcome outcome = stages_[task.progress.stage()]->start(task, caller);
   return outcome;
 } catch (const std::bad_alloc&) {
   task.error = {Trouble::kMemory, {}};
@@ -258,31 +216,31 @@ Outcome Stream::start_stage(Task& task, Caller& caller) try {
 }
 
 void Stream::hand_to_pool(Task& task, std::optional<Outcome> pending) {
-  task.pending = pending;
-  task.queued_ns = monotonic_ns();
+  task.pool_wait.begin(pending, monotonic_ns());
   stages_.back()->on_queued();
   pipeline_->resources().pool.submit(pipeline_->lane(), task);
 }
 
-bool Stream::is_wanted(const Passage& passage) const { return !static_cast<const Task&>(passage).open->is_abandoned(); }
+bool Stream::is_wanted(const Passage& passage) const {
+  return !static_cast<const Task&>(passage).cursor.batch().is_abandoned();
+}
 
 // The fetcher may keep the passage for long.
 void Stream::on_wait(Passage& passage) {
   Task& task = static_cast<Task&>(passage);
-  task.run_max = 1;
-  give_back_run(task);
+  task.cursor.slow_down();
+  give_back_rest(task);
 }
 
-void Stream::give_back_run(Task& task) {
-  const Run rest{task.run_taken.first + task.at + 1, task.run_taken.count - task.at - 1};
-  if (rest.count == 0) return;
+void Stream::give_back_rest(Task& task) {
+  const uint64_t rest = task.cursor.rest();
+  if (rest == 0) return;
   std::vector<Task*> ready;
   {
     std::lock_guard lock(mutex_);
-    if (task.open->is_abandoned()) return;
-    task.run_taken.count = task.at + 1;
-    task.open->give_back(rest);
-    to_assign_ += rest.count;
+    if (task.cursor.batch().is_abandoned()) return;
+    task.cursor.give_back_rest();
+    to_assign_ += rest;
     note_returned();
     ready = assign_idle();
   }
@@ -296,7 +254,7 @@ void Stream::tick() {
     std::lock_guard lock(mutex_);
     again.swap(parked_);
   }
-  for (Task* task : again) note_asked_again(*task, !task->waits_for_memory);
+  for (Task* task : again) note_asked_again(*task, !task->waiting.is_for_memory());
   note_parked(again, -1);
   for (Task* task : again) {
     Caller caller;
@@ -310,47 +268,44 @@ void Stream::let_go(Task& task, Stage::Keep keep) {
 
 bool Stream::finish(Task& task, const Caller& caller) {
   note_asked_again(task, false);
-  task.finished++;
-  if (++task.at < task.run_taken.count) {
+  if (task.cursor.step_on()) {
     let_go(task, Stage::Keep::kSmall);
     begin_sample(task);
     return true;
   }
-  pace(task, caller.now_ns());
-  if (has_returned_.load(std::memory_order_relaxed) || !take_run(*task.open, task)) return leave(task, caller);
+  task.cursor.pace(caller.now_ns());
+  if (has_returned_.load(std::memory_order_relaxed) || !take_more(task)) return leave(task, caller);
   let_go(task, Stage::Keep::kSmall);
-  begin_run(task, caller.now_ns());
+  begin_taken(task, caller.now_ns());
   return true;
 }
 
-// Samples that are left of its run belong to an abandoned batch.
 bool Stream::leave(Task& task, const Caller& caller) {
   note_asked_again(task, false);
   let_go(task, Stage::Keep::kSmall);
   {
     std::lock_guard lock(mutex_);
-    OpenBatch& open = *task.open;
-    open.finish(std::exchange(task.finished, 0) + task.run_taken.count - task.at);
-    for (size_t i = 0; i < task.of_source.size(); i++) open.batch.of_source[i] += std::exchange(task.of_source[i], 0);
+    OpenBatch& open = task.cursor.batch();
+    task.cursor.leave();
     task.is_finishing = finisher_ && open.is_whole() && !open.is_abandoned();
     if (task.is_finishing) {
       open.begin_finishing();
     } else {
       if (open.is_whole() && !open.is_abandoned()) open.end_finishing();
       if (open.is_whole()) settle(open);
-      if (!find_run_or_rest(task)) return false;
+      if (!find_samples_or_rest(task)) return false;
     }
   }
   if (task.is_finishing) {
-    task.memory_since_ns = 0;
+    task.waiting.begin_finishing();
     return finish_batch(task, caller);
   }
-  begin_run(task, caller.now_ns());
+  begin_taken(task, caller.now_ns());
   return true;
 }
 
-bool Stream::find_run_or_rest(Task& task) {
-  if (find_run(task)) return true;
+bool Stream::find_samples_or_rest(Task& task) {
+  if (find_samples(task)) return true;
   idle_.push_back(&task);
   tell_if_quiet();
   return false;

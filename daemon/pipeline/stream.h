@@ -6,8 +6,8 @@
 // pipeline's budget.
 //
 // Samples that cost a microsecond have no time for a lock each: a task whose samples turn out to be cheap and at hand
-// takes longer runs of them (open_batch.h), and walks as many as fit into one turn of its pool thread. As soon as one
-// of them must wait, the task gives the rest of its run to other tasks.
+// takes more of them at once (stream_task.h), and walks as many as fit into one turn of its pool thread. As soon as one
+// of them must wait, the task gives those behind it to other tasks.
 //
 // When the last sample of a batch is there, its task has the batch finished (finisher.h), on its pool thread and
 // without the lock; batches still come in step order.
@@ -15,7 +15,6 @@
 // Calls come from the control thread; the observer is called on pool threads, so it only posts.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <deque>
 #include <memory>
@@ -23,7 +22,6 @@
 #include <optional>
 #include <vector>
 
-#include "daemon/base/fair_pool.h"
 #include "daemon/batch/layout.h"
 #include "daemon/batch/slot.h"
 #include "daemon/pipeline/filler.h"
@@ -37,11 +35,6 @@ namespace spdld::pipeline {
 
 class Stream final : public SeekableFiller, private Passage::Walker, private Orders::Reader {
  public:
-  // How many substitutes are tried for one place: with bad content, and in all. Samples that are too long for an output
-  // may be a large part of a data set.
-  static constexpr uint32_t kAttemptsMax = 8, kLeftOutMax = 64;
-  static constexpr uint64_t kRunMax = 32;  // samples that a task takes at once
-
   Stream(std::shared_ptr<Pipeline> pipeline, const sampler::Sharding& sharding, const batch::Layout& layout,
          size_t slots, sampler::Position start, FillObserver& observer);
   // With a finisher of the caller's; none: no batch needs one.
@@ -63,30 +56,7 @@ class Stream final : public SeekableFiller, private Passage::Walker, private Ord
   void tick() override;  // tries again samples that a transient fault or short memory holds up
 
  private:
-  struct Task final : FairTask, Passage {
-    void run(unsigned thread) override { stream->on_turn(*this, thread); }
-    Stream* stream = nullptr;
-    // The run of samples that it has taken, of `open`, and which of them it is at.
-    OpenBatch* open = nullptr;
-    Run run_taken;
-    uint64_t at = 0;
-    std::array<Steps::Sample, kRunMax> samples;
-    uint64_t queued_ns = 0;           // when it was last handed to the pool
-    uint64_t run_start_ns = 0;        // 0: not known
-    uint64_t run_max = 1;             // how many samples it takes next time
-    uint64_t finished = 0;            // samples of `open` that the batch has not been told of
-    std::vector<uint32_t> of_source;  // of a mix: samples of `open` by source, that it has not been told of
-
-    size_t stage = 0;                // of the sample, as an index of Pipeline::stages()
-    std::optional<Outcome> pending;  // of that stage, for the pool thread; none: the stage is to begin
-    uint32_t attempt = 0;            // 0: the sample itself; then substitutes
-    uint32_t bad = 0;                // how many of them had bad content
-    uint64_t fault_since_ns = 0;     // of the transient fault that this sample waits out; 0: none
-    uint64_t memory_since_ns = 0;    // since when there has been no memory for this sample; 0: there is
-    bool waits_for_memory = false;   // parked for that reason
-    bool is_asked_again = false;     // behind a fault, and its source has not answered yet
-    bool is_finishing = false;       // all samples of `open` are there, and this task finishes the batch
-  };
+  struct Task;  // stream_task.h
 
   void on_wait(Passage& passage) override;
   bool is_wanted(const Passage& passage) const override;
@@ -111,24 +81,23 @@ class Stream final : public SeekableFiller, private Passage::Walker, private Ord
   bool has_room_to_finish(Task& task, unsigned thread) const;
   Status run_finisher(OpenBatch& open);
   bool waits_to_finish(Task& task, const Error& error);
-  void begin_run(Task& task, uint64_t now_ns);
+  void begin_taken(Task& task, uint64_t now_ns);
   void begin_sample(Task& task);
   bool may_use_spare_time() const;
-  void pace(Task& task, uint64_t now_ns);
   void note_flaw(Task& task, const Error& error, const std::string& name);
   void substitute(Task& task);
   bool park(Task& task, bool for_memory);
   void note_parked(const std::vector<Task*>& tasks, int64_t sign);
   void note_asked_again(Task& task, bool is_asked_again);
-  void give_back_run(Task& task);
+  void give_back_rest(Task& task);
   void let_go(Task& task, Stage::Keep keep);
   void fail(const Error& error);
-  bool take_run(OpenBatch& open, Task& task);  // without the lock, as OpenBatch::take()
+  bool take_more(Task& task);  // without the lock, as OpenBatch::take()
   void count_taken(uint64_t samples);
 
   bool open_next(batch::Slot& slot);  // under the lock, as are the following
-  bool find_run(Task& task);
-  bool find_run_or_rest(Task& task);
+  bool find_samples(Task& task);
+  bool find_samples_or_rest(Task& task);
   std::vector<Task*> assign_idle();
   void finish_empty(OpenBatch& open);
   void fail_locked(const Error& error);

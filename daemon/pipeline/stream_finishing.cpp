@@ -3,13 +3,13 @@
 #include <new>
 #include <string>
 
-#include "daemon/pipeline/stream.h"
+#include "daemon/pipeline/stream_task.h"
 
 namespace spdld::pipeline {
 
 // The batch may be abandoned at any moment meanwhile. Its slot is not given back before this task has left it.
 bool Stream::finish_batch(Task& task, const Caller& caller) {
-  OpenBatch& open = *task.open;
+  OpenBatch& open = task.cursor.batch();
   if (!open.is_abandoned()) {
     if (!has_room_to_finish(task, caller.thread())) return false;
     const Status made = run_finisher(open);
@@ -22,16 +22,16 @@ bool Stream::finish_batch(Task& task, const Caller& caller) {
     const std::lock_guard lock(mutex_);
     if (!open.is_abandoned()) open.end_finishing();
     settle(open);
-    if (!find_run_or_rest(task)) return false;
+    if (!find_samples_or_rest(task)) return false;
   }
-  begin_run(task, caller.now_ns());
+  begin_taken(task, caller.now_ns());
   return true;
 }
 
 // Memory is lent to a batch as to a sample. False: the task waits for it, and comes back.
 bool Stream::has_room_to_finish(Task& task, unsigned thread) const {
   const uint64_t own_bytes = pipeline_->resources().contexts[thread].workspace.memory().own_bytes();
-  const uint64_t bytes = finisher_->bytes_of(task.open->batch);
+  const uint64_t bytes = finisher_->bytes_of(task.cursor.batch().batch);
   if (bytes <= own_bytes || task.room.budget == nullptr || task.room.lend(bytes - own_bytes)) return true;
   task.room.wait(bytes - own_bytes);
   return false;
@@ -73,7 +73,7 @@ bool Stream::waits_to_finish(Task& task, const Error& error) {
   if (park(task, true)) return true;
   fail({Trouble::kMemory,
         "the node was short of memory for too long, and the batch of step " +
-            std::to_string(task.open->batch.position.step) +
+            std::to_string(task.cursor.batch().batch.position.step) +
             " could not be finished: give the daemon more memory, or lower cache.ram_bytes_max or batch.size"});
   return false;
 }

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "daemon/base/system/log.h"
-#include "daemon/pipeline/stream.h"
+#include "daemon/pipeline/stream_task.h"
 
 namespace spdld::pipeline {
 namespace {
@@ -30,19 +30,20 @@ bool Stream::on_bad(Task& task, const Caller& caller) {
 void Stream::note_flaw(Task& task, const Error& error, const std::string& name) {
   const batch::FlawKind kind = flaw_kind_of(error.trouble);
   pipeline_->statistics().found_as(kind).add();
-  pipeline_->errors().add(task.sample, task.open->batch.position.epoch, name, error.message, kind);
+  pipeline_->errors().add(task.sample, task.cursor.batch().batch.position.epoch, name, error.message, kind);
   // A sample that is too long for an output is no fault of the data set's.
   const log::Level level = kind == batch::FlawKind::kTooLong ? log::Level::kDebug : log::Level::kWarn;
   log::limited(level, {pipeline_->spec().name, task.sample}, "pipeline {}: sample {} ({}) can't be used: {}",
                pipeline_->spec().name, task.sample, name, error.message);
-  if (task.attempt > 0) return;  // what is wrong with a substitute is nothing of this place's
+  if (task.progress.attempt() > 0) return;  // what is wrong with a substitute is nothing of this place's
   const std::lock_guard lock(mutex_);
-  task.open->batch.flaws.push_back({static_cast<uint32_t>(task.index), kind, task.sample, name, error.message});
+  task.cursor.batch().batch.flaws.push_back(
+      {static_cast<uint32_t>(task.index), kind, task.sample, name, error.message});
 }
 
 bool Stream::on_bad_content(Task& task, const Caller& caller) {
   const Error error = std::move(task.error);
-  task.fault_since_ns = 0;  // the source has answered
+  task.waiting.note_answer();
   note_asked_again(task, false);
   const std::string name = pipeline_->listing().name(task.sample);
   note_flaw(task, error, name);
@@ -58,14 +59,14 @@ bool Stream::on_bad_content(Task& task, const Caller& caller) {
       pipeline_->plan().write_masked(task.sample, {layout_, task.slot, task.index, task.contents});
       pipeline_->statistics().masked.add();
       std::lock_guard lock(mutex_);
-      task.open->batch.masked.push_back(static_cast<uint32_t>(task.index));
+      task.cursor.batch().batch.masked.push_back(static_cast<uint32_t>(task.index));
       break;
     }
     case config::OnBad::kSubstitute:
-      if (!is_too_long) task.bad++;
-      if (++task.attempt > kLeftOutMax || task.bad > kAttemptsMax) {
+      if (!task.progress.substitute(!is_too_long)) {
         fail({Trouble::kContent,
-              "sample " + std::to_string(task.sample) + " (" + name + ") and all " + std::to_string(task.attempt - 1) +
+              "sample " + std::to_string(task.sample) + " (" + name + ") and all " +
+                  std::to_string(task.progress.attempt() - 1) +
                   " substitutes can't be used: look at `spdlctl errors`; is this the right data set? Last: " +
                   error.message});
         break;
@@ -78,12 +79,11 @@ bool Stream::on_bad_content(Task& task, const Caller& caller) {
 }
 
 void Stream::substitute(Task& task) {
-  task.stage = 0;
-  task.sample = steps_->substitute(task.open->step, task.index, task.attempt);
-  if (task.attempt > 1) return;
+  task.sample = steps_->substitute(task.cursor.batch().step, task.index, task.progress.attempt());
+  if (task.progress.attempt() > 1) return;
   pipeline_->statistics().substituted.add();
   std::lock_guard lock(mutex_);
-  task.open->batch.substituted.push_back(static_cast<uint32_t>(task.index));
+  task.cursor.batch().batch.substituted.push_back(static_cast<uint32_t>(task.index));
 }
 
 // A store that is down, or a node that is short of memory, is no reason to train on something else: the sample is asked
@@ -114,13 +114,10 @@ bool Stream::park(Task& task, bool for_memory) {
   const uint64_t now_ns = patience.now_ns();
   const uint64_t wait_ns_max = for_memory ? patience.memory_ns_max : patience.fault_ns_max;
   const std::lock_guard lock(mutex_);
-  if (stopped_ || failed_ || task.open->is_abandoned()) return false;
-  if (!for_memory) task.memory_since_ns = 0;
-  uint64_t& since_ns = for_memory ? task.memory_since_ns : task.fault_since_ns;
-  if (!since_ns) since_ns = now_ns;
-  if (now_ns - since_ns >= wait_ns_max) return false;
-  task.waits_for_memory = for_memory;
-  task.stage = 0;
+  if (stopped_ || failed_ || task.cursor.batch().is_abandoned()) return false;
+  if (task.waiting.wait(for_memory, now_ns) >= wait_ns_max) return false;
+  task.waiting.park(for_memory);
+  task.progress.begin_anew();
   parked_.push_back(&task);
   auto& statistics = pipeline_->statistics();
   (for_memory ? statistics.waiting_for_memory : statistics.waiting_out_faults).add(1);
@@ -130,13 +127,13 @@ bool Stream::park(Task& task, bool for_memory) {
 
 // A store that fails is asked seldom, so that a sample may wait there for long.
 void Stream::note_asked_again(Task& task, bool is_asked_again) {
-  if (task.is_asked_again == is_asked_again) return;
-  task.is_asked_again = is_asked_again;
+  if (!task.waiting.note_asked_again(is_asked_again)) return;
   pipeline_->statistics().asked_again.add(is_asked_again ? 1 : -1);
 }
 
 void Stream::note_parked(const std::vector<Task*>& tasks, int64_t sign) {
-  const auto for_memory = std::count_if(tasks.begin(), tasks.end(), [](const Task* t) { return t->waits_for_memory; });
+  const auto for_memory =
+      std::count_if(tasks.begin(), tasks.end(), [](const Task* t) { return t->waiting.is_for_memory(); });
   auto& statistics = pipeline_->statistics();
   statistics.waiting_for_memory.add(sign * for_memory);
   statistics.waiting_out_faults.add(sign * (static_cast<int64_t>(tasks.size()) - for_memory));

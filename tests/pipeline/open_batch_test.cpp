@@ -10,7 +10,7 @@
 namespace spdld::open_batch_test {
 
 using pipeline::OpenBatch;
-using pipeline::Run;
+using pipeline::SampleRange;
 
 namespace {
 
@@ -34,10 +34,10 @@ TEST_CASE("threads take every sample of a batch once") {
     for (unsigned i = 0; i < 4; i++)
       threads.emplace_back([&, i] {
         for (;;) {
-          const Run run = opened.open.take(1 + 7 * i, 4);
-          if (run.count == 0) return;
+          const SampleRange range = opened.open.take(1 + 7 * i, 4);
+          if (range.count == 0) return;
           const std::lock_guard lock(mutex);
-          for (uint64_t k = 0; k < run.count; k++) taken.push_back(run.first + k);
+          for (uint64_t k = 0; k < range.count; k++) taken.push_back(range.first + k);
         }
       });
   }
@@ -54,9 +54,9 @@ TEST_CASE("runs get short near the end of a batch, so that there are some for al
   CHECK(opened.open.take(4, 4).count == 4);
   uint64_t taken = 19;
   while (taken < 64) {
-    const Run run = opened.open.take(32, 4);
-    CHECK(run.count <= std::max<uint64_t>((64 - taken) / 8, 4));
-    taken += run.count;
+    const SampleRange range = opened.open.take(32, 4);
+    CHECK(range.count <= std::max<uint64_t>((64 - taken) / 8, 4));
+    taken += range.count;
   }
   CHECK(opened.open.take(32, 4).count == 0);
   Opened dear(64);  // samples that are taken one by one stay so
@@ -65,12 +65,12 @@ TEST_CASE("runs get short near the end of a batch, so that there are some for al
 
 TEST_CASE("samples that were given back come first, one by one") {
   Opened opened(100);
-  const Run run = opened.open.take(10, 1);
-  REQUIRE(run.count == 10);
+  const SampleRange range = opened.open.take(10, 1);
+  REQUIRE(range.count == 10);
   opened.open.give_back({7, 3});
   CHECK(opened.open.has_returned());
   for (uint64_t i = 7; i < 10; i++) {
-    const Run one = opened.open.take_first(32, 1);
+    const SampleRange one = opened.open.take_first(32, 1);
     CHECK(one.first == i);
     CHECK(one.count == 1);
   }

@@ -1,4 +1,4 @@
-// Streams whose samples are at hand, so that tasks take long runs of them.
+// Streams whose samples are at hand, so that tasks take many of them at once.
 #include <set>
 
 #include "tests/pipeline/rig.h"
@@ -48,7 +48,7 @@ TEST_CASE("no sample waits behind one that must be fetched, nor does a later bat
   rig.fetcher.hold(1500);
   rig.fill_all();
   for (int step = 0; step < 5; step++) CHECK(rig.take().ids == ids_from(256 * step, 256));
-  // All other samples are decoded although runs were long when this one came.
+  // All other samples are decoded although tasks took many at once when this one came.
   while (rig.pipeline->stages().back()->statistics().samples.value() < 1999) std::this_thread::yield();
   rig.fetcher.let_go(1500);
   for (int step = 5; step < 8; step++) CHECK(rig.take().batch.position.step == static_cast<uint64_t>(step));

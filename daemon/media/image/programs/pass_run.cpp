@@ -57,7 +57,7 @@ class PassRun {
   // Planes of a video. Nobody expects libjpeg's pixels of them.
   bool has_own_colours() const { return source_.planes != nullptr && source_.planes->colours != nullptr; }
 
-  // The same as copy(), from planes.
+  // Copies pixels that are made of planes.
   void convert() {
     const PlanesView& planes = *source_.planes;
     uint8_t* const rgb = memory_.band.resize(2 * row_bytes());
