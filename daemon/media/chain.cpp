@@ -26,8 +26,8 @@ const config::OperationType& type_of(const config::OperationSpec& spec) {
 
 // The end of a chain that gives an integer.
 class StoreInteger final : public Node {
-  Status run(Value& value, const Run& run) const override {
-    std::memcpy(run.tensors.front().memory, &value.integer, sizeof value.integer);
+  Status run(Value& value, const Call& call) const override {
+    std::memcpy(call.tensors.front().memory, &value.integer, sizeof value.integer);
     return Done{};
   }
 };

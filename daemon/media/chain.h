@@ -20,20 +20,20 @@ class Chain {
   Chain(std::span<const config::OperationSpec> ops, const config::Followed& followed, const std::string& output,
         SideFiles* files = nullptr);
 
-  // Writes the sample's part of each of run.tensors. kContent: the sample's content is bad, and the tensors' content is
-  // undefined.
-  Status run(Value value, const Run& run) const {
+  // Writes the sample's part of each of call.tensors. kContent: the sample's content is bad, and the tensors' content
+  // is undefined.
+  Status run(Value value, const Call& call) const {
     for (size_t i = 0; i < nodes_.size(); i++) {
-      const Lap lap(run.workspace.timer(), names_[i]);
-      run.workspace.guard().doing(names_[i]);
-      if (Status status = nodes_[i]->run(value, run); !status) return status;
+      const Lap lap(call.workspace.timer(), names_[i]);
+      call.workspace.guard().doing(names_[i]);
+      if (Status status = nodes_[i]->run(value, call); !status) return status;
     }
     return Done{};
   }
 
   // Of the first node, which alone reads the field.
-  Status advise(const Value& value, const Run& run) const { return nodes_.front()->advise(value, run); }
-  Status announce(const Run& run) const { return nodes_.front()->announce(run); }
+  Status advise(const Value& value, const Call& call) const { return nodes_.front()->advise(value, call); }
+  Status announce(const Call& call) const { return nodes_.front()->announce(call); }
   const Representation* representation(config::CacheForm form) const { return nodes_.front()->representation(form); }
   std::string_view why_unprepared() const { return nodes_.front()->why_unprepared(); }
   bool reads_json() const { return nodes_.front()->reads_json(); }

@@ -101,8 +101,8 @@ inline Result<uint64_t> TensorOut::take(uint64_t wanted) const {
   return taken;
 }
 
-// The run of a chain for one sample.
-struct Run {
+// One call of a chain: what its nodes are given for one sample.
+struct Call {
   uint64_t sample;  // its id
   const Draws& draws;
   Workspace& workspace;
@@ -123,27 +123,27 @@ class Node {
   virtual ~Node() = default;
 
   // Of the first nodes of chains that share a field, and of nodes that have an index, before any node runs: says what
-  // the node will need of the field, so that it is read and decoded once for all. Nothing is written: run.tensors is
+  // the node will need of the field, so that it is read and decoded once for all. Nothing is written: call.tensors is
   // empty. kContent: the content is bad. kUnread: see Field::wanted.
-  virtual Status announce(const Run&) const { return Done{}; }
+  virtual Status announce(const Call&) const { return Done{}; }
 
   // Of the first node of a chain for whose value the leader of its view asks, before any node announces or runs: keeps
-  // what the leader needs of the value in the workspace. Nothing is written: run.tensors is empty. kContent: the
+  // what the leader needs of the value in the workspace. Nothing is written: call.tensors is empty. kContent: the
   // content is bad.
-  virtual Status advise(const Value&, const Run&) const { return Done{}; }
+  virtual Status advise(const Value&, const Call&) const { return Done{}; }
 
   // Turns the value into what follows, or writes the tensors. kContent: the sample's content is bad.
-  virtual Status run(Value& value, const Run& run) const = 0;
+  virtual Status run(Value& value, const Call& call) const = 0;
 
   // Whether the node starts from a value inside of JSON itself, not from the text of that value.
   virtual bool reads_json() const { return false; }
 
   // The code beneath the operations that decides the node's bytes, each with its version: "libjpeg-turbo 2.1.5". It is
-  // a part of a run's fingerprint.
+  // a part of a training run's fingerprint.
   virtual std::vector<std::string> code() const { return {}; }
 
   // Names the index that the node makes of a content, with the versions of all that decides its bytes. Its first word
-  // is "index". Such a node starts from run.field, and takes the field's content in parts. Empty: the node has no
+  // is "index". Such a node starts from call.field, and takes the field's content in parts. Empty: the node has no
   // index.
   virtual std::string_view index_id() const { return {}; }
 
@@ -160,7 +160,7 @@ struct Part {
   const config::Signature& takes;
   const config::Signature& gives;
   const std::string& output;  // its name
-  size_t extra;               // the place of the operation's first further tensor in Run::tensors
+  size_t extra;               // the place of the operation's first further tensor in Call::tensors
   SideFiles* files;           // beside the data set, to be read while it is set up; null: none can be
 };
 

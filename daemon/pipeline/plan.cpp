@@ -288,8 +288,13 @@ Status Plan::advise(const Sample& sample, const Draws& draws, DecodeContext& con
     const Output& output = outputs_[number];
     Start start;
     if (const Status begun = begin(output, sample, context, start); !begun) return begun;
-    const Status advised = output.chain.advise(
-        start.value, {sample.id, draws, context.workspace, start.field, {}, part_of(sample), output.view});
+    const Status advised = output.chain.advise(start.value, {.sample = sample.id,
+                                                             .draws = draws,
+                                                             .workspace = context.workspace,
+                                                             .field = start.field,
+                                                             .tensors = {},
+                                                             .part = part_of(sample),
+                                                             .view = output.view});
     if (!advised && advised.error().trouble != Trouble::kUnread) return advised;
     if (!advised) all = advised;  // the others say what they need too
   }
@@ -300,14 +305,14 @@ Status Plan::announce(const Sample& sample, const Draws& draws, DecodeContext& c
   Status all = Done{};
   for (const size_t number : shared_) {
     const Output& output = outputs_[number];
-    const Status announced = output.chain.announce({sample.id,
-                                                    draws,
-                                                    context.workspace,
-                                                    &sample.fields[*output.fetched],
-                                                    {},
-                                                    part_of(sample),
-                                                    output.view,
-                                                    target.shape()});
+    const Status announced = output.chain.announce({.sample = sample.id,
+                                                    .draws = draws,
+                                                    .workspace = context.workspace,
+                                                    .field = &sample.fields[*output.fetched],
+                                                    .tensors = {},
+                                                    .part = part_of(sample),
+                                                    .view = output.view,
+                                                    .shape = target.shape()});
     if (!announced && announced.error().trouble != Trouble::kUnread) return announced;
     if (!announced) all = announced;  // the others say what they need too
   }
@@ -367,8 +372,14 @@ Status Plan::run_output(const Output& output, const Sample& sample, const Draws&
   for (const size_t tensor : output.tensors)
     context.tensors.push_back({.memory = target.layout.sample_at(target.slot, tensor, target.index, target.shape())});
   if (output.varying) open_length(output, target, context.tensors.front());
-  return output.chain.run(start.value, {sample.id, draws, context.workspace, start.field, context.tensors,
-                                        part_of(sample), output.view, target.shape()});
+  return output.chain.run(start.value, {.sample = sample.id,
+                                        .draws = draws,
+                                        .workspace = context.workspace,
+                                        .field = start.field,
+                                        .tensors = context.tensors,
+                                        .part = part_of(sample),
+                                        .view = output.view,
+                                        .shape = target.shape()});
 }
 
 void Plan::clear_lengths(const Target& target) const {

@@ -45,7 +45,7 @@ struct DecodeContext {
   std::vector<text::JsonReader> json;  // by field that holds JSON
   std::unique_ptr<media::MemoryPart> json_memory = std::make_unique<media::MemoryPart>(&workspace.memory());
   std::string name;                       // of the sample, where an output uses it
-  std::vector<media::TensorOut> tensors;  // of the output that is run
+  std::vector<media::TensorOut> tensors;  // of the output that is made
   uint32_t untimed = 0;                   // samples since the last one whose operations were timed
 };
 

@@ -38,9 +38,9 @@ Status run(Rooms& rooms, uint64_t sample, media::Field& field) {
   const media::TensorOut out{.memory = rooms.tensor.data()};
   const Draws draws{rooms.seed, 0, sample};
   media::Value value{.bytes = field.bytes};
-  const media::Run run{sample, draws, rooms.workspace, &field, {&out, 1}};
-  if (const Status asked = rooms.program.chain().announce(run); !asked) return asked;
-  return rooms.program.chain().run(value, run);
+  const media::Call call{sample, draws, rooms.workspace, &field, {&out, 1}};
+  if (const Status asked = rooms.program.chain().announce(call); !asked) return asked;
+  return rooms.program.chain().run(value, call);
 }
 
 // `keeper` gets the form on the way, and the picture is rendered once more from it.

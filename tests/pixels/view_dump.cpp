@@ -56,7 +56,7 @@ class Dump {
     const uint64_t sample = request["sample"];
     const Draws draws{seed_, 0, sample};
     for (const size_t i : views_.asked)
-      if (const Status advised = outputs_[i].chain.advise(value_of(i), run_of(i, draws, {}, nullptr)); !advised)
+      if (const Status advised = outputs_[i].chain.advise(value_of(i), call_of(i, draws, {}, nullptr)); !advised)
         return {{"error", advised.error().message}};
     for (const size_t i : views_.order)
       if (const Status run = this->run(i, draws); !run) return {{"error", run.error().message}};
@@ -90,7 +90,7 @@ class Dump {
 
   media::Value value_of(size_t i) const { return {.bytes = fields_[i]}; }
 
-  media::Run run_of(size_t i, const Draws& draws, std::span<const media::TensorOut> tensors, media::Field* field) {
+  media::Call call_of(size_t i, const Draws& draws, std::span<const media::TensorOut> tensors, media::Field* field) {
     return {draws.sample, draws, workspace_, field, tensors, {}, views_.number[i]};
   }
 
@@ -105,7 +105,7 @@ class Dump {
     if (varies) out.length_max = places, out.length = &output.length;
     media::Field field{.bytes = fields_[i], .number = i};
     media::Value value = value_of(i);
-    return output.chain.run(value, run_of(i, draws, {&out, 1}, &field));
+    return output.chain.run(value, call_of(i, draws, {&out, 1}, &field));
   }
 
   uint64_t seed_;

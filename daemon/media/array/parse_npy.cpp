@@ -18,8 +18,8 @@ class ParseNpy final : public media::Node {
   }
 
  private:
-  Status run(media::Value& value, const media::Run& run) const override {
-    const Status status = store(value.bytes, run.tensors.front());
+  Status run(media::Value& value, const media::Call& call) const override {
+    const Status status = store(value.bytes, call.tensors.front());
     return status ? status : media::of_output(output_, status.error());
   }
 

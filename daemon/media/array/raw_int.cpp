@@ -16,7 +16,7 @@ class RawInt final : public media::Node {
         offset_(part.spec.integer("offset")) {}
 
  private:
-  Status run(media::Value& value, const media::Run&) const override {
+  Status run(media::Value& value, const media::Call&) const override {
     const size_t first = offset_ < 0 ? 0 : static_cast<size_t>(offset_), bytes = value.bytes.size();
     if (first > bytes || bytes - first < size_ || (offset_ < 0 && bytes != size_))
       return bad("it has " + std::to_string(bytes) + " bytes, and an integer of " + std::to_string(size_) +

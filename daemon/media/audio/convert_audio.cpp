@@ -14,8 +14,8 @@ class ConvertAudio final : public media::Node {
         varies_(!part.takes.dimensions[0].is_fixed()) {}
 
  private:
-  Status run(media::Value& value, const media::Run& run) const override {
-    const media::TensorOut& out = run.tensors.front();
+  Status run(media::Value& value, const media::Call& call) const override {
+    const media::TensorOut& out = call.tensors.front();
     Sound& sound = *value.sound;
     if (varies_) {
       const Result<uint64_t> taken = out.take(sound.count());

@@ -9,9 +9,9 @@ class CropAudio final : public media::Node {
   explicit CropAudio(const media::Part& part) : output_(part.output), segment_(part) {}
 
  private:
-  Status run(media::Value& value, const media::Run& run) const override {
-    auto& thread = run.workspace.of<AudioThread>();
-    const auto place = segment_.place(value.sound->count(), run.draws);
+  Status run(media::Value& value, const media::Call& call) const override {
+    auto& thread = call.workspace.of<AudioThread>();
+    const auto place = segment_.place(value.sound->count(), call.draws);
     if (!place) return media::of_output(output_, place.error());
     value.sound->keep(place->first, place->count);
     const Status filled = segment_.fill(thread);

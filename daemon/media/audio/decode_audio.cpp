@@ -26,13 +26,14 @@ class DecodeAudio final : public media::Node {
         channels_(part.gives.channels) {}
 
  private:
-  Status announce(const media::Run& run) const override {
-    const Result<SharedSound*> sound = run.workspace.of<AudioThread>().shared.open(run.sample, *run.field, index_id_);
+  Status announce(const media::Call& call) const override {
+    const Result<SharedSound*> sound =
+        call.workspace.of<AudioThread>().shared.open(call.sample, *call.field, index_id_);
     if (!sound) return media::of_output(output_, sound.error());
-    const Result<Wanted> wanted = wanted_of((*sound)->index(), run);
+    const Result<Wanted> wanted = wanted_of((*sound)->index(), call);
     if (!wanted) return media::of_output(output_, wanted.error());
     (*sound)->ask(wanted->range);
-    return check_read(*run.field, (*sound)->index(), wanted->range);
+    return check_read(*call.field, (*sound)->index(), wanted->range);
   }
 
   // kUnread: the samples lie in parts of the sound that have not been read.
@@ -47,10 +48,10 @@ class DecodeAudio final : public media::Node {
     return Error{Trouble::kUnread, "parts of the sound have not been read"};
   }
 
-  Status run(media::Value& value, const media::Run& run) const override {
-    auto& thread = run.workspace.of<AudioThread>();
-    const Status status = make(run.field == nullptr ? ByteParts(value.bytes) : run.field->content(), run, thread);
-    if (!status && status.error().trouble == Trouble::kUnread) run.field->wanted = {{0, run.field->content().size()}};
+  Status run(media::Value& value, const media::Call& call) const override {
+    auto& thread = call.workspace.of<AudioThread>();
+    const Status status = make(call.field == nullptr ? ByteParts(value.bytes) : call.field->content(), call, thread);
+    if (!status && status.error().trouble == Trouble::kUnread) call.field->wanted = {{0, call.field->content().size()}};
     if (!status) return media::of_output(output_, status.error());
     value.sound = &thread.sound();
     return Done{};
@@ -65,9 +66,10 @@ class DecodeAudio final : public media::Node {
     uint64_t zeros = 0;
   };
 
-  Result<Taken> taken_of(const ffmpeg::AudioIndex& index, uint64_t samples, int rate_hz, const media::Run& run) const {
-    if (!clip_.empty()) return of_clip(index, samples, rate_hz, run.workspace);
-    const Result<media::TimePart> part = part_.part(run.workspace);
+  Result<Taken> taken_of(const ffmpeg::AudioIndex& index, uint64_t samples, int rate_hz,
+                         const media::Call& call) const {
+    if (!clip_.empty()) return of_clip(index, samples, rate_hz, call.workspace);
+    const Result<media::TimePart> part = part_.part(call.workspace);
     if (!part) return part.error();
     const auto sample_at = [&](double moment_s) {
       const double at = std::round(moment_s * rate_hz);
@@ -77,7 +79,7 @@ class DecodeAudio final : public media::Node {
     if (first == end)
       return Error{Trouble::kContent,
                    "no sample of the sound's " + seconds(samples, rate_hz) + " lies " + part->text()};
-    Result<Segment::Place> place = segment_.place(end - first, run.draws);
+    Result<Segment::Place> place = segment_.place(end - first, call.draws);
     if (!place) return place.error();
     return Taken{{first + place->first, place->count}};
   }
@@ -110,14 +112,14 @@ class DecodeAudio final : public media::Node {
     int rate_hz;  // of what is taken
   };
 
-  Result<Wanted> wanted_of(const ffmpeg::AudioIndex& index, const media::Run& run) const {
+  Result<Wanted> wanted_of(const ffmpeg::AudioIndex& index, const media::Call& call) const {
     if (index.channels != channels_ && index.channels != 1 && channels_ != 1)
       return Error{Trouble::kContent,
                    "the sound has " + std::to_string(index.channels) + " channels, not " + std::to_string(channels_)};
-    auto& thread = run.workspace.of<AudioThread>();
+    auto& thread = call.workspace.of<AudioThread>();
     const int rate_hz = rate_hz_ == 0 ? index.rate_hz : rate_hz_;
     const Resampler& resampler = resampler_of(index, rate_hz, thread);
-    const Result<Taken> taken = taken_of(index, resampler.outputs(index.samples), rate_hz, run);
+    const Result<Taken> taken = taken_of(index, resampler.outputs(index.samples), rate_hz, call);
     if (!taken) return taken.error();
     const Segment::Place& place = taken->place;
     SampleRange range = {place.first, place.count};
@@ -134,21 +136,21 @@ class DecodeAudio final : public media::Node {
     return thread.resampler(static_cast<uint64_t>(index.rate_hz), static_cast<uint64_t>(rate_hz));
   }
 
-  Status make(const ByteParts& file, const media::Run& run, AudioThread& thread) const {
-    SharedSound* const shared = run.field == nullptr ? nullptr : thread.shared.find(run.sample, *run.field);
-    if (shared != nullptr) return make_of(shared->index(), shared, file, run);
+  Status make(const ByteParts& file, const media::Call& call, AudioThread& thread) const {
+    SharedSound* const shared = call.field == nullptr ? nullptr : thread.shared.find(call.sample, *call.field);
+    if (shared != nullptr) return make_of(shared->index(), shared, file, call);
     const Result<ffmpeg::AudioIndex> index = ffmpeg::index_audio(file, thread.limits);
-    return index ? make_of(*index, nullptr, file, run) : Status(index.error());
+    return index ? make_of(*index, nullptr, file, call) : Status(index.error());
   }
 
   // `shared`: where the output has asked for its samples; null: nobody shares them.
   Status make_of(const ffmpeg::AudioIndex& index, SharedSound* shared, const ByteParts& file,
-                 const media::Run& run) const {
-    const Result<Wanted> wanted = wanted_of(index, run);
+                 const media::Call& call) const {
+    const Result<Wanted> wanted = wanted_of(index, call);
     if (!wanted) return wanted.error();
-    if (index.foreign_bytes > 0) run.workspace.of<media::SampleNotes>().is_trimmed = true;
+    if (index.foreign_bytes > 0) call.workspace.of<media::SampleNotes>().is_trimmed = true;
     const SampleRange& range = wanted->range;
-    auto& thread = run.workspace.of<AudioThread>();
+    auto& thread = call.workspace.of<AudioThread>();
     Sound& sound = thread.sound();
     sound.resize(channels_ == 1 ? 1 : index.channels, range.count);
     sound.rate_hz = wanted->rate_hz;

@@ -51,22 +51,22 @@ FrameNode::FrameNode(const media::Part& part, const config::FrameSettings& frame
       dtype_(part.gives.dtype),
       varies_(!part.takes.dimensions[0].is_fixed()) {}
 
-Status FrameNode::run(media::Value& value, const media::Run& run) const {
-  auto& thread = run.workspace.of<FrameThread>();
+Status FrameNode::run(media::Value& value, const media::Call& call) const {
+  auto& thread = call.workspace.of<FrameThread>();
   const std::span<const float> samples = value.sound->plane(0);
   const size_t frames = frames_.count(samples.size());
-  if (const Status checked = check(samples.size(), frames, run); !checked)
+  if (const Status checked = check(samples.size(), frames, call); !checked)
     return media::of_output(output_, checked.error());
   thread.begin(frames_.size());
   const size_t groups = (frames + kFrameLanes - 1) / kFrameLanes, computed = shape_.computed * kFrameLanes;
   thread.values.resize(groups * computed);
   for (size_t i = 0; i < groups; ++i) {
-    run.workspace.guard().spend(kSampleNs * frames_.size() * kFrameLanes);
+    call.workspace.guard().spend(kSampleNs * frames_.size() * kFrameLanes);
     thread.take(frames_, samples, i * kFrameLanes);
     analyse(thread, std::span(thread.values).subspan(i * computed, computed));
   }
   complete(thread.values, thread);
-  const media::TensorOut& out = run.tensors.front();
+  const media::TensorOut& out = call.tensors.front();
   uint64_t taken = frames;
   if (varies_) {
     const Result<uint64_t> allowed = out.take(frames);
@@ -77,10 +77,10 @@ Status FrameNode::run(media::Value& value, const media::Run& run) const {
   return Done{};
 }
 
-Status FrameNode::check(size_t samples, size_t frames, const media::Run& run) const {
+Status FrameNode::check(size_t samples, size_t frames, const media::Call& call) const {
   if (frames == 0)
     return Error{Trouble::kContent, "the sound's " + std::to_string(samples) + " samples are too few for a frame"};
-  return run.workspace.of<AudioThread>().check_size(static_cast<int>(shape_.computed), frames);
+  return call.workspace.of<AudioThread>().check_size(static_cast<int>(shape_.computed), frames);
 }
 
 void FrameNode::write(std::span<const float> values, size_t frames, std::vector<float>& line, uint8_t* to) const {

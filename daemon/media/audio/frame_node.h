@@ -50,7 +50,7 @@ class FrameNode : public media::Node {
   };
   FrameNode(const media::Part& part, const config::FrameSettings& frames, const Shape& shape);
 
-  Status run(media::Value& value, const media::Run& run) const final;
+  Status run(media::Value& value, const media::Call& call) const final;
   std::vector<std::string> code() const final { return {"fourier double 1"}; }
 
  protected:
@@ -64,7 +64,7 @@ class FrameNode : public media::Node {
   // Turns what was computed of all frames into what is written of them, one group after the other, in its place.
   virtual void complete(std::span<float>, FrameThread&) const {}
 
-  Status check(size_t samples, size_t frames, const media::Run& run) const;
+  Status check(size_t samples, size_t frames, const media::Call& call) const;
   void write(std::span<const float> values, size_t frames, std::vector<float>& line, uint8_t* to) const;
 
   std::string output_;

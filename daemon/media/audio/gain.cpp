@@ -9,7 +9,7 @@ class Gain final : public media::Node {
   explicit Gain(const media::Part& part) : factor_(factor_of(part.spec.number("db"))) {}
 
  private:
-  Status run(media::Value& value, const media::Run&) const override {
+  Status run(media::Value& value, const media::Call&) const override {
     for (int channel = 0; channel < value.sound->channels(); ++channel)
       for (float& sample : value.sound->plane(channel)) sample *= factor_;
     return Done{};

@@ -21,11 +21,11 @@ class MixNoise final : public media::Node {
         draw_(draw_of(part.spec)) {}
 
  private:
-  Status run(media::Value& value, const media::Run& run) const override {
+  Status run(media::Value& value, const media::Call& call) const override {
     Sound& sound = *value.sound;
-    Draw draw = run.draws.named(draw_);
+    Draw draw = call.draws.named(draw_);
     if (draw.uniform(0, 1) >= probability_ || sound.count() == 0) return Done{};
-    Sound& drawn = run.workspace.of<AudioThread>().spare();
+    Sound& drawn = call.workspace.of<AudioThread>().spare();
     drawn.resize(1, sound.count());
     const std::span<float> noise = drawn.plane(0);
     std::fill(noise.begin(), noise.end(), 0.0f);

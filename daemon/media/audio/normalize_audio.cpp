@@ -13,7 +13,7 @@ class NormalizeAudio final : public media::Node {
       : level_(std::pow(10.0, part.spec.number("db") / 20)), is_peak_(part.spec.text("by") == "peak") {}
 
  private:
-  Status run(media::Value& value, const media::Run&) const override {
+  Status run(media::Value& value, const media::Call&) const override {
     Sound& sound = *value.sound;
     double greatest = 0, squares = 0;
     for (int channel = 0; channel < sound.channels(); ++channel) {

@@ -13,8 +13,8 @@ class RandomGain final : public media::Node {
         draw_(draw_of(part.spec)) {}
 
  private:
-  Status run(media::Value& value, const media::Run& run) const override {
-    Draw draw = run.draws.named(draw_);
+  Status run(media::Value& value, const media::Call& call) const override {
+    Draw draw = call.draws.named(draw_);
     if (draw.uniform(0, 1) >= probability_) return Done{};
     const float factor = factor_of(draw.uniform(least_db_, greatest_db_));
     for (int channel = 0; channel < value.sound->channels(); ++channel)

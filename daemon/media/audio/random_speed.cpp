@@ -16,9 +16,9 @@ class RandomSpeed final : public media::Node {
   }
 
  private:
-  Status run(media::Value& value, const media::Run& run) const override {
-    Draw draw = run.draws.named(draw_);
-    auto& thread = run.workspace.of<AudioThread>();
+  Status run(media::Value& value, const media::Call& call) const override {
+    Draw draw = call.draws.named(draw_);
+    auto& thread = call.workspace.of<AudioThread>();
     const Status status = resample_all(thousandths_[draw.below(thousandths_.size())], 1000, thread);
     if (!status) return media::of_output(output_, status.error());
     value.sound = &thread.sound();

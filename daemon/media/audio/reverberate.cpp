@@ -44,13 +44,13 @@ class Reverberate final : public media::Node {
     return static_cast<size_t>(peak - response.begin());
   }
 
-  Status run(media::Value& value, const media::Run& run) const override {
+  Status run(media::Value& value, const media::Call& call) const override {
     Sound& sound = *value.sound;
-    Draw draw = run.draws.named(draw_);
+    Draw draw = call.draws.named(draw_);
     if (draw.uniform(0, 1) >= probability_ || sound.count() == 0) return Done{};
     const size_t number = draw.below(responses_.count());
-    auto& thread = run.workspace.of<AudioThread>();
-    auto& [convolution, memory] = run.workspace.of<KeptConvolution>();
+    auto& thread = call.workspace.of<AudioThread>();
+    auto& [convolution, memory] = call.workspace.of<KeptConvolution>();
     const uint64_t bytes = Convolution::bytes_of(sound.count(), responses_.at(number).size(), peaks_[number]);
     if (!memory.grow_to(bytes)) return media::no_room();
     if (const Status fits = thread.check_size(sound.channels(), sound.count()); !fits) return fits;
@@ -60,7 +60,7 @@ class Reverberate final : public media::Node {
     double before = 0, after = 0;
     for (int channel = 0; channel < sound.channels(); ++channel) {
       convolution.run(sound.plane(channel), responses_.at(number), peaks_[number], made.plane(channel),
-                      &run.workspace.guard());
+                      &call.workspace.guard());
       before += energy_of(sound.plane(channel));
       after += energy_of(made.plane(channel));
     }

@@ -27,10 +27,10 @@ class SpecAugment final : public media::Node {
   }
 
  private:
-  Status run(media::Value&, const media::Run& run) const override {
-    const media::TensorOut& out = run.tensors.front();
+  Status run(media::Value&, const media::Call& call) const override {
+    const media::TensorOut& out = call.tensors.front();
     const uint64_t frames = frames_ == 0 ? *out.length : frames_;
-    Draw draw = run.draws.named(draw_);
+    Draw draw = call.draws.named(draw_);
     const auto part = static_cast<uint64_t>(time_part_ * static_cast<double>(frames));
     for (int64_t i = 0; i < time_masks_; ++i) {
       const Stretch at = stretch(std::min(time_width_, part), frames, draw);

@@ -18,7 +18,7 @@ class TrimSilence final : public media::Node {
         hop_(static_cast<size_t>(part.spec.integer("hop"))) {}
 
  private:
-  Status run(media::Value& value, const media::Run&) const override {
+  Status run(media::Value& value, const media::Call&) const override {
     Sound& sound = *value.sound;
     const std::vector<double> powers = powers_of(sound);
     const double loudest = powers.empty() ? 0 : *std::max_element(powers.begin(), powers.end());

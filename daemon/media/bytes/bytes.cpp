@@ -11,8 +11,8 @@ class TakeBytes final : public media::Node {
   TakeBytes(const std::string& output, bool is_text) : output_(output), is_text_(is_text) {}
 
  private:
-  Status run(media::Value& value, const media::Run& run) const override {
-    const media::TensorOut& out = run.tensors.front();
+  Status run(media::Value& value, const media::Call& call) const override {
+    const media::TensorOut& out = call.tensors.front();
     if (is_text_) {
       const size_t sound = utf8_bytes(value.bytes);
       if (sound != value.bytes.size())

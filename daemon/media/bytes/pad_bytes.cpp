@@ -10,13 +10,13 @@ class PadBytes final : public media::Node {
   PadBytes(const std::string& output, size_t length) : output_(output), length_(length) {}
 
  private:
-  Status run(media::Value& value, const media::Run& run) const override {
+  Status run(media::Value& value, const media::Call& call) const override {
     const auto held = value.bytes;
     if (held.size() > length_)
       return media::of_output(
           output_, {Trouble::kContent,
                     std::to_string(held.size()) + " bytes do not fit pad-bytes' length of " + std::to_string(length_)});
-    uint8_t* const at = run.tensors.front().memory;
+    uint8_t* const at = call.tensors.front().memory;
     if (!held.empty()) std::memcpy(at, held.data(), held.size());
     std::memset(at + held.size(), 0, length_ - held.size());
     return Done{};

@@ -37,8 +37,8 @@ namespace {
 constexpr std::string_view kResample = "resample";
 
 // The pieces that the tensor takes, where samples have different numbers of them.
-Status take_pieces(const media::Run& run, Geometry& geometry) {
-  const media::TensorOut& out = run.tensors.front();
+Status take_pieces(const media::Call& call, Geometry& geometry) {
+  const media::TensorOut& out = call.tensors.front();
   if (out.length == nullptr) return Done{};
   const Result<uint64_t> taken = out.take(geometry.pieces.size());
   if (!taken) return taken.error();
@@ -61,38 +61,40 @@ void begin(media::Field& field, PictureWork& work) {
 
 }  // namespace
 
-Status PictureNode::announce(const media::Run& run) const {
-  if (is_planes(*run.field)) return Done{};
-  auto& work = run.workspace.of<PictureWork>();
-  begin(*run.field, work);
+Status PictureNode::announce(const media::Call& call) const {
+  if (is_planes(*call.field)) return Done{};
+  auto& work = call.workspace.of<PictureWork>();
+  begin(*call.field, work);
   if (way_.pixels.frames > 0) return Done{};  // nobody shares them
-  const Result<Decoding*> asked = ask(run, work);
+  const Result<Decoding*> asked = ask(call, work);
   return asked ? Status(Done{}) : asked.error();
 }
 
-Status PictureNode::run(media::Value&, const media::Run& run) const {
-  auto& work = run.workspace.of<PictureWork>();
-  work.scratch.set_work(&run.workspace.timer(), &run.workspace.guard());
-  const Status rendered = is_planes(*run.field) ? render_planes(run.field->bytes, run, work) : render_bytes(run, work);
+Status PictureNode::run(media::Value&, const media::Call& call) const {
+  auto& work = call.workspace.of<PictureWork>();
+  work.scratch.set_work(&call.workspace.timer(), &call.workspace.guard());
+  const Status rendered =
+      is_planes(*call.field) ? render_planes(call.field->bytes, call, work) : render_bytes(call, work);
   if (!rendered) return rendered;
-  tell(work.picture, run, work.geometry);
+  tell(work.picture, call, work.geometry);
   return Done{};
 }
 
-Status PictureNode::resolve(const Size& picture, const media::Run& run, PictureWork& work) const {
+Status PictureNode::resolve(const Size& picture, const media::Call& call, PictureWork& work) const {
   work.picture = picture;
-  const Status resolved = ProgramNode::resolve(picture, run, work.geometry);
-  return resolved ? take_scratch(run, work.geometry, work.scratch_memory) : resolved;
+  const Status resolved = ProgramNode::resolve(picture, call, work.geometry);
+  return resolved ? take_scratch(call, work.geometry, work.scratch_memory) : resolved;
 }
 
-Status PictureNode::render_planes(std::span<const uint8_t> bytes, const media::Run& run, PictureWork& work) const {
+Status PictureNode::render_planes(std::span<const uint8_t> bytes, const media::Call& call, PictureWork& work) const {
   const auto planes = PlanesForm::open(bytes);
   if (!planes)
-    return Error{Trouble::kInternal, "what the cache keeps of sample " + std::to_string(run.sample) + " is no picture"};
-  if (const Status resolved = resolve(planes->shape.picture, run, work); !resolved) return resolved;
-  if (const Status taken = take_pieces(run, work.geometry); !taken) return taken;
-  const media::Lap lap(run.workspace.timer(), kResample);
-  program().render(*planes, work.geometry, work.scratch, run.tensors.front().memory);
+    return Error{Trouble::kInternal,
+                 "what the cache keeps of sample " + std::to_string(call.sample) + " is no picture"};
+  if (const Status resolved = resolve(planes->shape.picture, call, work); !resolved) return resolved;
+  if (const Status taken = take_pieces(call, work.geometry); !taken) return taken;
+  const media::Lap lap(call.workspace.timer(), kResample);
+  program().render(*planes, work.geometry, work.scratch, call.tensors.front().memory);
   return Done{};
 }
 
@@ -121,12 +123,12 @@ Status PictureNode::reopen(const media::Field& field, PictureWork& work) const {
   return size ? Status(Done{}) : size.error();
 }
 
-Result<Decoding*> PictureNode::ask(const media::Run& run, PictureWork& work) const {
-  const media::Field& field = *run.field;
+Result<Decoding*> PictureNode::ask(const media::Call& call, PictureWork& work) const {
+  const media::Field& field = *call.field;
   const std::optional<Size> known = work.decodings.picture_of(wanted(field));
   const Result<Size> picture = known ? Result<Size>(*known) : open(field, work);
   if (!picture) return picture.error();
-  if (const Status resolved = resolve(*picture, run, work); !resolved) return resolved.error();
+  if (const Status resolved = resolve(*picture, call, work); !resolved) return resolved.error();
   int& reduction = work.geometry.reduction;
   if (reduction > 1) {
     if (const Status opened = reopen(field, work); !opened) return opened.error();
@@ -156,18 +158,18 @@ Status PictureNode::decode(Decoding& decoding, media::Field& field, PictureWork&
   return Done{};
 }
 
-Status PictureNode::render_bytes(const media::Run& run, PictureWork& work) const {
-  begin(*run.field, work);
-  if (way_.pixels.frames > 0) return render_frames(run, work);
-  const Result<Decoding*> asked = ask(run, work);
+Status PictureNode::render_bytes(const media::Call& call, PictureWork& work) const {
+  begin(*call.field, work);
+  if (way_.pixels.frames > 0) return render_frames(call, work);
+  const Result<Decoding*> asked = ask(call, work);
   if (!asked) return asked.error();
-  if (const Status taken = take_pieces(run, work.geometry); !taken) return taken;
+  if (const Status taken = take_pieces(call, work.geometry); !taken) return taken;
   Decoding& decoding = **asked;
   if (!decoding.is_done) {
-    if (const Status decoded = decode(decoding, *run.field, work); !decoded) return decoded;
+    if (const Status decoded = decode(decoding, *call.field, work); !decoded) return decoded;
   }
-  uint8_t* const out = run.tensors.front().memory;
-  const media::Lap lap(run.workspace.timer(), kResample);
+  uint8_t* const out = call.tensors.front().memory;
+  const media::Lap lap(call.workspace.timer(), kResample);
   if (decoding.planes) {
     program().render(*decoding.planes, work.geometry, work.scratch, out);
   } else {
@@ -177,21 +179,21 @@ Status PictureNode::render_bytes(const media::Run& run, PictureWork& work) const
 }
 
 // A file that has fewer frames than are wanted gives some of them more than once. Each has noise of its own.
-Status PictureNode::render_frames(const media::Run& run, PictureWork& work) const {
-  const Result<Size> picture = open(*run.field, work);
+Status PictureNode::render_frames(const media::Call& call, PictureWork& work) const {
+  const Result<Size> picture = open(*call.field, work);
   if (!picture) return picture.error();
-  if (const Status resolved = resolve(*picture, run, work); !resolved) return resolved;
+  if (const Status resolved = resolve(*picture, call, work); !resolved) return resolved;
   work.opened.reset();  // frames are decoded once
   spread_frames(work.decoder->frames(), way_.pixels.frames, work.frames);
   work.listed.clear();
   std::unique_copy(work.frames.begin(), work.frames.end(), std::back_inserter(work.listed));
-  if (run.field->keeper) run.field->keeper->keep_as_fetched(run.field->bytes);
-  uint8_t* out = run.tensors.front().memory;
+  if (call.field->keeper) call.field->keeper->keep_as_fetched(call.field->bytes);
+  uint8_t* out = call.tensors.front().memory;
   auto next = work.frames.begin();
   const Status decoded =
       work.decoder->decode_frames(work.listed, work.geometry.decoded, work.frame, [&](const PixelRows& rows) {
         const int frame = *next;
-        const media::Lap lap(run.workspace.timer(), kResample);
+        const media::Lap lap(call.workspace.timer(), kResample);
         for (; next != work.frames.end() && *next == frame; ++next) {
           program().render(rows, work.geometry, work.scratch, out);
           out += program().step_bytes(work.geometry);

@@ -26,8 +26,8 @@ class PictureNode final : public ProgramNode {
         indexed_form_(way),
         packed_form_(way) {}
 
-  Status announce(const media::Run& run) const override;
-  Status run(media::Value& value, const media::Run& run) const override;
+  Status announce(const media::Call& call) const override;
+  Status run(media::Value& value, const media::Call& call) const override;
   std::vector<std::string> code() const override;
   const media::Representation* representation(config::CacheForm form) const override;
   std::string_view why_unprepared() const override;
@@ -37,18 +37,18 @@ class PictureNode final : public ProgramNode {
  private:
   // Finds out what the sample needs of its field's picture: into work.geometry, and into the decoding that will have
   // it.
-  Result<Decoding*> ask(const media::Run& run, PictureWork& work) const;
+  Result<Decoding*> ask(const media::Call& call, PictureWork& work) const;
   Wanted wanted(const media::Field& field) const { return {field.number, way_}; }
   Result<Size> open(const media::Field& field, PictureWork& work) const;
   Result<Size> open_kept(const media::Field& field, ImageDecoder& decoder) const;
   // Opens the picture again where the decoder has opened another one since.
   Status reopen(const media::Field& field, PictureWork& work) const;
-  Status resolve(const Size& picture, const media::Run& run, PictureWork& work) const;
+  Status resolve(const Size& picture, const media::Call& call, PictureWork& work) const;
   Status decode(Decoding& decoding, media::Field& field, PictureWork& work) const;
-  Status render_bytes(const media::Run& run, PictureWork& work) const;
+  Status render_bytes(const media::Call& call, PictureWork& work) const;
   // All frames of an animation, straight into the slot.
-  Status render_frames(const media::Run& run, PictureWork& work) const;
-  Status render_planes(std::span<const uint8_t> bytes, const media::Run& run, PictureWork& work) const;
+  Status render_frames(const media::Call& call, PictureWork& work) const;
+  Status render_planes(std::span<const uint8_t> bytes, const media::Call& call, PictureWork& work) const;
 
   DecodeWay way_;
   PlanesForm planes_form_;

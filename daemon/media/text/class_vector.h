@@ -16,8 +16,8 @@ inline std::string no_class(int64_t number, int64_t classes) {
 
 // Of the sample's part. Tensors begin at multiples of 128 bytes, and a part has whole elements.
 template <typename T>
-T* elements_of(const media::Run& run) {
-  return reinterpret_cast<T*>(run.tensors.front().memory);
+T* elements_of(const media::Call& call) {
+  return reinterpret_cast<T*>(call.tensors.front().memory);
 }
 
 // Adds the node for elements of the operation's dtype: float32, float64 or uint8.

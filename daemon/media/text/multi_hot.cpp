@@ -18,16 +18,16 @@ class MultiHot final : public media::Node {
  private:
   bool reads_json() const override { return reads_json_; }
 
-  Status run(media::Value& value, const media::Run& run) const override {
-    const Status status = store(value, run);
+  Status run(media::Value& value, const media::Call& call) const override {
+    const Status status = store(value, call);
     return status ? status : media::of_output(output_, status.error());
   }
 
-  Status store(const media::Value& value, const media::Run& run) const {
-    auto& work = run.workspace.of<ListWork>();
+  Status store(const media::Value& value, const media::Call& call) const {
+    auto& work = call.workspace.of<ListWork>();
     const Result<uint64_t> listed = read_list_value(value, {config::DType::kInt64, 0, reads_json_}, work);
     if (!listed) return listed.error();
-    T* const out = elements_of<T>(run);
+    T* const out = elements_of<T>(call);
     std::fill_n(out, classes_, T{0});
     const auto* const numbers = reinterpret_cast<const int64_t*>(work.memory.data());
     for (uint64_t i = 0; i < *listed; ++i) {

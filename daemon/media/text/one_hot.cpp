@@ -16,10 +16,10 @@ class OneHot final : public media::Node {
   }
 
  private:
-  Status run(media::Value& value, const media::Run& run) const override {
+  Status run(media::Value& value, const media::Call& call) const override {
     if (value.integer < 0 || value.integer >= classes_)
       return media::of_output(output_, {Trouble::kContent, no_class(value.integer, classes_)});
-    T* const out = elements_of<T>(run);
+    T* const out = elements_of<T>(call);
     std::fill_n(out, classes_, low_);
     out[value.integer] = high_;
     return Done{};

@@ -12,22 +12,22 @@ class ParseFloat final : public media::Node {
   ParseFloat(const std::string& output, config::DType dtype)
       : output_(output), is_float32_(dtype == config::DType::kFloat32) {}
 
-  Status advise(const media::Value& value, const media::Run& run) const override {
+  Status advise(const media::Value& value, const media::Call& call) const override {
     const Result<double> number = number_in(value.text(), false);
     if (!number) return media::of_output(output_, number.error());
-    run.workspace.of<media::ToldNumbers>().tell(run.sample, output_, *number);
+    call.workspace.of<media::ToldNumbers>().tell(call.sample, output_, *number);
     return Done{};
   }
 
  private:
-  Status run(media::Value& value, const media::Run& run) const override {
+  Status run(media::Value& value, const media::Call& call) const override {
     const Result<double> number = number_in(value.text(), is_float32_);
     if (!number) return media::of_output(output_, number.error());
     if (is_float32_) {
       const auto narrow = static_cast<float>(*number);
-      std::memcpy(run.tensors.front().memory, &narrow, sizeof narrow);
+      std::memcpy(call.tensors.front().memory, &narrow, sizeof narrow);
     } else {
-      std::memcpy(run.tensors.front().memory, &*number, sizeof *number);
+      std::memcpy(call.tensors.front().memory, &*number, sizeof *number);
     }
     return Done{};
   }

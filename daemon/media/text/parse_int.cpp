@@ -9,7 +9,7 @@ class ParseInt final : public media::Node {
   explicit ParseInt(const std::string& output) : output_(output) {}
 
  private:
-  Status run(media::Value& value, const media::Run&) const override {
+  Status run(media::Value& value, const media::Call&) const override {
     const Result<int64_t> number = integer_in(value.text());
     if (!number) return media::of_output(output_, number.error());
     value.integer = *number;

@@ -19,16 +19,16 @@ class ParseList final : public media::Node {
  private:
   bool reads_json() const override { return reads_json_; }
 
-  Status run(media::Value& value, const media::Run& run) const override {
-    const Status status = store(value, run);
+  Status run(media::Value& value, const media::Call& call) const override {
+    const Status status = store(value, call);
     return status ? status : media::of_output(output_, status.error());
   }
 
-  Status store(const media::Value& value, const media::Run& run) const {
-    const media::TensorOut& out = run.tensors.front();
+  Status store(const media::Value& value, const media::Call& call) const {
+    const media::TensorOut& out = call.tensors.front();
     NumberList list{dtype_, out.memory, 0, width_};
     list.numbers_max = length_.value_or(out.length_max) * list.numbers_of_row();
-    if (Status read = read_list_value(value, reads_json_, list, &run.workspace.guard()); !read) return read;
+    if (Status read = read_list_value(value, reads_json_, list, &call.workspace.guard()); !read) return read;
     if (length_ && list.rows() != *length_)
       return Error{Trouble::kContent,
                    "the list has a length of " + std::to_string(list.rows()) + ", not " + std::to_string(*length_)};

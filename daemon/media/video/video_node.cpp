@@ -102,65 +102,65 @@ Status VideoNode::check_read(media::Field& field, const VideoWork& work) {
   return Error{Trouble::kUnread, "parts of the video have not been read"};
 }
 
-Status VideoNode::choose(const media::Run& run, VideoWork& work) const {
-  begin(*run.field, work);
-  if (work.indexed != run.field->number) {
+Status VideoNode::choose(const media::Call& call, VideoWork& work) const {
+  begin(*call.field, work);
+  if (work.indexed != call.field->number) {
     work.indexed.reset();
     work.asked.clear();
     work.held.clear();
     work.waiting = 0;
-    Result<ffmpeg::VideoIndex> made = index_of(*run.field, work);
+    Result<ffmpeg::VideoIndex> made = index_of(*call.field, work);
     if (!made) return made.error();
     work.index = std::move(*made);
-    work.indexed = run.field->number;
+    work.indexed = call.field->number;
   }
-  const Result<media::TimePart> part = part_.part(run.workspace);
+  const Result<media::TimePart> part = part_.part(call.workspace);
   if (!part) return part.error();
-  return rule_.choose(*work.index, *part, run.draws, work.clip, run.part);
+  return rule_.choose(*work.index, *part, call.draws, work.clip, call.part);
 }
 
-Status VideoNode::announce(const media::Run& run) const {
-  auto& work = run.workspace.of<VideoWork>();
-  if (const Status chosen = choose(run, work); !chosen) return chosen;
+Status VideoNode::announce(const media::Call& call) const {
+  auto& work = call.workspace.of<VideoWork>();
+  if (const Status chosen = choose(call, work); !chosen) return chosen;
   ++work.waiting;
   work.asked.insert(work.asked.end(), work.clip.frames.begin(), work.clip.frames.end());
-  return check_read(*run.field, work);
+  return check_read(*call.field, work);
 }
 
-Status VideoNode::advise(const media::Value&, const media::Run& run) const {
-  auto& work = run.workspace.of<VideoWork>();
-  if (const Status chosen = choose(run, work); !chosen) return chosen;
-  run.workspace.of<media::ToldNumbers>().tell(run.sample, output_, work.index->time_s(work.clip.frames.front()));
+Status VideoNode::advise(const media::Value&, const media::Call& call) const {
+  auto& work = call.workspace.of<VideoWork>();
+  if (const Status chosen = choose(call, work); !chosen) return chosen;
+  call.workspace.of<media::ToldNumbers>().tell(call.sample, output_, work.index->time_s(work.clip.frames.front()));
   return Done{};
 }
 
-Status VideoNode::run(media::Value&, const media::Run& run) const {
-  auto& work = run.workspace.of<VideoWork>();
-  work.scratch.set_work(&run.workspace.timer(), &run.workspace.guard());
-  if (const Status chosen = choose(run, work); !chosen) return chosen;
-  media::Field& field = *run.field;
+Status VideoNode::run(media::Value&, const media::Call& call) const {
+  auto& work = call.workspace.of<VideoWork>();
+  work.scratch.set_work(&call.workspace.timer(), &call.workspace.guard());
+  if (const Status chosen = choose(call, work); !chosen) return chosen;
+  media::Field& field = *call.field;
   if (field.keeper && !field.is_prepared && !field.parts) DecodedForm::prepare(field, work);
-  if (const Status rendered = render(run, work); !rendered) {
-    if (rendered.error().trouble == Trouble::kUnread) run.field->wanted = {{0, run.field->content().size()}};
+  if (const Status rendered = render(call, work); !rendered) {
+    if (rendered.error().trouble == Trouble::kUnread) call.field->wanted = {{0, call.field->content().size()}};
     return rendered;
   }
   if (work.waiting > 0 && --work.waiting == 0) work.held.clear();
-  tell(*work.shown, run, work.geometry);
-  tell_clip(run, work);
+  tell(*work.shown, call, work.geometry);
+  tell_clip(call, work);
   return Done{};
 }
 
-Status VideoNode::decode(const media::Run& run, VideoWork& work, const ffmpeg::VideoSink& sink) const {
+Status VideoNode::decode(const media::Call& call, VideoWork& work, const ffmpeg::VideoSink& sink) const {
   work.wanted = work.clip.frames;
   sort_once(work.wanted);
-  if (run.field->is_prepared) return give_kept(run.field->bytes, work, sink);
+  if (call.field->is_prepared) return give_kept(call.field->bytes, work, sink);
   if (work.held.empty()) {
     sort_once(work.asked);
     const Size& picture = work.index->picture;
     const size_t frame_bytes = 3 * static_cast<size_t>(picture.width) * static_cast<size_t>(picture.height);
     const bool is_shared = work.asked.size() > work.wanted.size() && work.asked.size() <= kHeldBytesMax / frame_bytes;
-    if (!is_shared) return work.decoder.decode(*work.index, run.field->content(), work.wanted, sink);
-    const Status decoded = work.decoder.decode(*work.index, run.field->content(), work.asked,
+    if (!is_shared) return work.decoder.decode(*work.index, call.field->content(), work.wanted, sink);
+    const Status decoded = work.decoder.decode(*work.index, call.field->content(), work.asked,
                                                [&](uint32_t number, ffmpeg::VideoFrame& frame) {
                                                  work.held.emplace(number, frame.hold());
                                                  return Status(Done{});
@@ -183,14 +183,14 @@ Status VideoNode::give_kept(std::span<const uint8_t> form, VideoWork& work, cons
 }
 
 // All frames of a video have the first one's shape of samples, which the index has if that frame can be decoded.
-Status VideoNode::place(const media::Run& run, const ffmpeg::VideoFrame& frame, VideoWork& work) const {
+Status VideoNode::place(const media::Call& call, const ffmpeg::VideoFrame& frame, VideoWork& work) const {
   const ffmpeg::VideoIndex& index = *work.index;
   const ffmpeg::SampleAspect aspect = index.sample_aspect.is_told() ? index.sample_aspect : frame.sample_aspect();
   const int orientation = orientation_of(index.turn);
   const Size stored = image::oriented_size(index.picture, orientation);
   work.shown = has_square_pixels_ ? image::oriented_size(shown_size(index.picture, aspect), orientation) : stored;
-  if (const Status resolved = resolve(*work.shown, run, work.geometry); !resolved) return resolved;
-  if (const Status taken = take_scratch(run, work.geometry, work.scratch_memory); !taken) return taken;
+  if (const Status resolved = resolve(*work.shown, call, work.geometry); !resolved) return resolved;
+  if (const Status taken = take_scratch(call, work.geometry, work.scratch_memory); !taken) return taken;
   work.is_stretched = *work.shown != stored;
   if (!work.is_stretched) return Done{};
   work.of_stored = work.geometry;
@@ -198,18 +198,18 @@ Status VideoNode::place(const media::Run& run, const ffmpeg::VideoFrame& frame, 
   return Done{};
 }
 
-Status VideoNode::render(const media::Run& run, VideoWork& work) const {
-  uint8_t* const out = run.tensors.front().memory;
+Status VideoNode::render(const media::Call& call, VideoWork& work) const {
+  uint8_t* const out = call.tensors.front().memory;
   const auto& frames = work.clip.frames;
   work.shown.reset();
   if (const Status taken = take_copies(work); !taken) return taken;
-  return decode(run, work, [&](uint32_t number, ffmpeg::VideoFrame& frame) {
+  return decode(call, work, [&](uint32_t number, ffmpeg::VideoFrame& frame) {
     if (!work.shown)
-      if (const Status placed = place(run, frame, work); !placed) return placed;
+      if (const Status placed = place(call, frame, work); !placed) return placed;
     if (const Status parted = part_fields(*work.index, number, frame); !parted) return parted;
     const size_t step = program().step_bytes(work.geometry);
     const size_t clip_bytes = clip_frames_ * program().tensor_bytes(work.geometry);
-    const media::Lap lap(run.workspace.timer(), kResample);
+    const media::Lap lap(call.workspace.timer(), kResample);
     for (size_t i = 0; i < frames.size(); ++i) {
       if (frames[i] != number) continue;
       uint8_t* const at = out + i / clip_frames_ * clip_bytes + i % clip_frames_ * step;
@@ -261,10 +261,10 @@ Status VideoNode::render_rows(ffmpeg::VideoFrame& frame, VideoWork& work, uint8_
   return Done{};
 }
 
-void VideoNode::tell_clip(const media::Run& run, const VideoWork& work) const {
+void VideoNode::tell_clip(const media::Call& call, const VideoWork& work) const {
   const ffmpeg::VideoIndex& index = *work.index;
   if (times_tensor_) {
-    uint8_t* out = run.tensors[*times_tensor_].memory;
+    uint8_t* out = call.tensors[*times_tensor_].memory;
     for (const uint32_t frame : work.clip.frames) {
       const double time = index.time_s(frame) - index.time_s(0);
       std::memcpy(out, &time, sizeof time);
@@ -272,7 +272,7 @@ void VideoNode::tell_clip(const media::Run& run, const VideoWork& work) const {
     }
   }
   if (valid_tensor_) {
-    uint8_t* out = run.tensors[*valid_tensor_].memory;
+    uint8_t* out = call.tensors[*valid_tensor_].memory;
     for (const size_t frames : work.clip.valid) {
       const auto valid = static_cast<int64_t>(frames);
       std::memcpy(out, &valid, sizeof valid);

@@ -51,10 +51,10 @@ class VideoNode final : public image::ProgramNode {
  public:
   explicit VideoNode(const media::Part& part);
 
-  Status announce(const media::Run& run) const override;
+  Status announce(const media::Call& call) const override;
   // Tells when the clip begins.
-  Status advise(const media::Value& value, const media::Run& run) const override;
-  Status run(media::Value& value, const media::Run& run) const override;
+  Status advise(const media::Value& value, const media::Call& call) const override;
+  Status run(media::Value& value, const media::Call& call) const override;
   std::vector<std::string> code() const override;
   const media::Representation* representation(config::CacheForm form) const override {
     return form == config::CacheForm::kDecoded ? &form_ : nullptr;
@@ -66,23 +66,23 @@ class VideoNode final : public image::ProgramNode {
   enum class Interlaced : uint8_t { kDeinterlace, kKeep, kRefuse };
 
   // The index of the field's video, which is kept or made by the first of the outputs that ask, and the output's clip.
-  Status choose(const media::Run& run, VideoWork& work) const;
+  Status choose(const media::Call& call, VideoWork& work) const;
   Result<ffmpeg::VideoIndex> index_of(media::Field& field, VideoWork& work) const;
   // kUnread: the clip's frames lie in parts of the video that have not been read.
   static Status check_read(media::Field& field, const VideoWork& work);
   // Gives the clip's frames to `sink`, each once and in order.
-  Status decode(const media::Run& run, VideoWork& work, const ffmpeg::VideoSink& sink) const;
+  Status decode(const media::Call& call, VideoWork& work, const ffmpeg::VideoSink& sink) const;
   static Status give_kept(std::span<const uint8_t> form, VideoWork& work, const ffmpeg::VideoSink& sink);
   // Resolves the geometry for frames like this one.
-  Status place(const media::Run& run, const ffmpeg::VideoFrame& frame, VideoWork& work) const;
-  Status render(const media::Run& run, VideoWork& work) const;
+  Status place(const media::Call& call, const ffmpeg::VideoFrame& frame, VideoWork& work) const;
+  Status render(const media::Call& call, VideoWork& work) const;
   // Brings a frame whose lines are two fields into one of the first field's lines, or refuses it.
   Status part_fields(const ffmpeg::VideoIndex& index, uint32_t number, ffmpeg::VideoFrame& frame) const;
   // Before a frame is worked on: for its copies.
   static Status take_copies(VideoWork& work);
   Status render_frame(ffmpeg::VideoFrame& frame, VideoWork& work, uint8_t* out) const;
   Status render_rows(ffmpeg::VideoFrame& frame, VideoWork& work, uint8_t* out) const;
-  void tell_clip(const media::Run& run, const VideoWork& work) const;
+  void tell_clip(const media::Call& call, const VideoWork& work) const;
 
   std::string output_, index_id_;
   DecodedForm form_;

@@ -34,7 +34,7 @@ class Sample {
     const image::Pass pass{.box = {10, 20, 40, 30}, .size = {20, 30}, .window = {0, 0, 20, 30}, .mirrored = true};
     image::Geometry geometry;
     geometry.passes = {pass};
-    image::lead(run_of({}), {100, 80}, geometry);
+    image::lead(call_of({}), {100, 80}, geometry);
   }
 
   // What the operation writes of the content, whose value at "v" it takes where it starts from JSON.
@@ -61,7 +61,7 @@ class Sample {
       if (Status read = reader.read(bytes); !read) return read.error();
       value.json = &place;
     }
-    const Status status = chain.run(value, run_of({&out, 1}));
+    const Status status = chain.run(value, call_of({&out, 1}));
     if (!status) return status.error();
     const auto& sizes = followed.end().dimensions;
     size_t count = is_list ? length : 30;
@@ -80,11 +80,11 @@ class Sample {
   // The geometry has dropped these boxes of the list that `output` is made of.
   void drop(const std::string& output, std::vector<bool> dropped) {
     const std::vector<float> numbers(4 * dropped.size());
-    image::list_boxes(run_of({}), output, {}, numbers);
+    image::list_boxes(call_of({}), output, {}, numbers);
     image::Geometry geometry;
     geometry.passes = {{.box = {0, 0, 100, 80}, .size = {20, 30}, .window = {0, 0, 20, 30}}};
     geometry.boxes.is_dropped = std::move(dropped);
-    image::lead(run_of({}), {100, 80}, geometry);
+    image::lead(call_of({}), {100, 80}, geometry);
   }
 
   uint64_t length_max = 40;
@@ -92,7 +92,7 @@ class Sample {
   uint64_t number = kSample;
 
  private:
-  media::Run run_of(std::span<const media::TensorOut> tensors) {
+  media::Call call_of(std::span<const media::TensorOut> tensors) {
     return {number, draws_, workspace_, nullptr, tensors, {}, kView};
   }
 

@@ -45,7 +45,7 @@ struct Resampling {
   bool antialias = true;
 };
 
-// A box that goes into this one of Run::tensors.
+// A box that goes into this one of Call::tensors.
 struct PlacedBox {
   size_t tensor;
   Box box;

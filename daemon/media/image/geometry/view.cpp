@@ -27,30 +27,30 @@ bool View::drops(const std::string& output, uint64_t place) const {
 
 namespace {
 
-View& view_of(const media::Run& run) {
-  auto& views = run.workspace.of<Views>().by_number;
-  if (views.size() <= *run.view) views.resize(*run.view + 1);
-  return views[*run.view];
+View& view_of(const media::Call& call) {
+  auto& views = call.workspace.of<Views>().by_number;
+  if (views.size() <= *call.view) views.resize(*call.view + 1);
+  return views[*call.view];
 }
 
 }  // namespace
 
-void list_boxes(const media::Run& run, const std::string& output, const BoxReading& reading,
+void list_boxes(const media::Call& call, const std::string& output, const BoxReading& reading,
                 std::span<const float> numbers) {
-  View::Asked& asked = view_of(run).asked;
-  asked.sample = run.sample;
+  View::Asked& asked = view_of(call).asked;
+  asked.sample = call.sample;
   asked.output = output;
   asked.reading = reading;
   asked.numbers.assign(numbers.begin(), numbers.end());
 }
 
-Status take_boxes(const media::Run& run, const Size& picture, Geometry& geometry) {
+Status take_boxes(const media::Call& call, const Size& picture, Geometry& geometry) {
   auto& boxes = geometry.boxes.listed;
   boxes.clear();
-  if (!run.view) return Done{};
-  const View::Asked& asked = view_of(run).asked;
-  if (asked.sample != run.sample)
-    return Error{Trouble::kInternal, "the boxes of sample " + std::to_string(run.sample) + " were not read"};
+  if (!call.view) return Done{};
+  const View::Asked& asked = view_of(call).asked;
+  if (asked.sample != call.sample)
+    return Error{Trouble::kInternal, "the boxes of sample " + std::to_string(call.sample) + " were not read"};
   for (size_t i = 0; 4 * i < asked.numbers.size(); ++i) {
     const Result<Corners> box = asked.reading.read(&asked.numbers[4 * i], i, picture);
     if (!box) return media::of_output(asked.output, box.error());
@@ -59,9 +59,9 @@ Status take_boxes(const media::Run& run, const Size& picture, Geometry& geometry
   return Done{};
 }
 
-void lead(const media::Run& run, const Size& picture, const Geometry& geometry) {
-  View& view = view_of(run);
-  view.sample = run.sample;
+void lead(const media::Call& call, const Size& picture, const Geometry& geometry) {
+  View& view = view_of(call);
+  view.sample = call.sample;
   view.picture = picture;
   view.passes = geometry.passes;
   view.moves.clear();
@@ -71,10 +71,10 @@ void lead(const media::Run& run, const Size& picture, const Geometry& geometry) 
   view.kept_count = 0;
 }
 
-View* followed(const media::Run& run) {
-  auto& views = run.workspace.of<Views>().by_number;
-  if (!run.view || views.size() <= *run.view || views[*run.view].sample != run.sample) return nullptr;
-  return &views[*run.view];
+View* followed(const media::Call& call) {
+  auto& views = call.workspace.of<Views>().by_number;
+  if (!call.view || views.size() <= *call.view || views[*call.view].sample != call.sample) return nullptr;
+  return &views[*call.view];
 }
 
 namespace {

@@ -63,17 +63,17 @@ struct Views {
   std::vector<View> by_number;
 };
 
-// The boxes of this output decide the geometry of run.view for this sample. Precondition: the output has a view, and
+// The boxes of this output decide the geometry of call.view for this sample. Precondition: the output has a view, and
 // `numbers` has four numbers for each box.
-void list_boxes(const media::Run& run, const std::string& output, const BoxReading& reading,
+void list_boxes(const media::Call& call, const std::string& output, const BoxReading& reading,
                 std::span<const float> numbers);
 // Takes these boxes into the geometry of a picture of this size. Without a view there are none. kContent: one of them
 // is no box.
-Status take_boxes(const media::Run& run, const Size& picture, Geometry& geometry);
-// Begins the view of run.view for this sample. Precondition: the output has a view.
-void lead(const media::Run& run, const Size& picture, const Geometry& geometry);
+Status take_boxes(const media::Call& call, const Size& picture, Geometry& geometry);
+// Begins the view of call.view for this sample. Precondition: the output has a view.
+void lead(const media::Call& call, const Size& picture, const Geometry& geometry);
 // The view that the sample's leader has left; null: it has left none.
-View* followed(const media::Run& run);
+View* followed(const media::Call& call);
 
 // --- nearest ---
 

@@ -7,8 +7,8 @@
 
 namespace spdld::image {
 
-Error no_view(const media::Run& run) {
-  return {Trouble::kInternal, "sample " + std::to_string(run.sample) + " has no geometry of its view"};
+Error no_view(const media::Call& call) {
+  return {Trouble::kInternal, "sample " + std::to_string(call.sample) + " has no geometry of its view"};
 }
 
 Error other_length(uint64_t listed, const View::Kept& kept) {
@@ -20,24 +20,24 @@ Error other_length(uint64_t listed, const View::Kept& kept) {
 ViewListNode::ViewListNode(const media::Part& part, uint64_t columns)
     : output_(part.output), columns_(columns), reads_json_(part.takes.origin == config::Origin::kJson) {}
 
-Result<std::span<float>> ViewListNode::read(const media::Value& value, const media::Run& run) const {
-  auto& work = run.workspace.of<text::ListWork>();
+Result<std::span<float>> ViewListNode::read(const media::Value& value, const media::Call& call) const {
+  auto& work = call.workspace.of<text::ListWork>();
   const text::ListKind kind{config::DType::kFloat32, columns_, reads_json_};
   const Result<uint64_t> listed = text::read_list_value(value, kind, work);
   if (!listed) return media::of_output(output_, listed.error());
   return std::span(reinterpret_cast<float*>(work.memory.data()), *listed * columns_);
 }
 
-Status ViewListNode::run(media::Value& value, const media::Run& run) const {
-  const Result<std::span<float>> numbers = read(value, run);
+Status ViewListNode::run(media::Value& value, const media::Call& call) const {
+  const Result<std::span<float>> numbers = read(value, call);
   if (!numbers) return numbers.error();
-  const Status status = move_all(*numbers, run);
+  const Status status = move_all(*numbers, call);
   return status ? status : media::of_output(output_, status.error());
 }
 
-Status ViewListNode::move_all(std::span<float> numbers, const media::Run& run) const {
-  View* const view = followed(run);
-  if (view == nullptr) return no_view(run);
+Status ViewListNode::move_all(std::span<float> numbers, const media::Call& call) const {
+  View* const view = followed(call);
+  if (view == nullptr) return no_view(call);
   const uint64_t listed = numbers.size() / columns_;
   View::Kept& kept = view->keep(output_);
   kept.listed = listed;
@@ -51,7 +51,7 @@ Status ViewListNode::move_all(std::span<float> numbers, const media::Run& run) c
     std::copy_n(row, columns_, numbers.data() + columns_ * count++);
     kept.places.push_back(static_cast<uint32_t>(i));
   }
-  const media::TensorOut& out = run.tensors.front();
+  const media::TensorOut& out = call.tensors.front();
   const Result<uint64_t> taken = out.take(count);
   if (!taken) return taken.error();
   kept.places.resize(*taken);

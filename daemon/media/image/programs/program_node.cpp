@@ -37,37 +37,37 @@ Status check(const Geometry& geometry) {
 
 }  // namespace
 
-Status ProgramNode::resolve(const Size& picture, const media::Run& run, Geometry& geometry) const {
-  geometry.part = run.part;
+Status ProgramNode::resolve(const Size& picture, const media::Call& call, Geometry& geometry) const {
+  geometry.part = call.part;
   geometry.boxes.listed.clear();
   if (asks_for_boxes_) {
-    if (const Status taken = take_boxes(run, picture, geometry); !taken) return taken;
+    if (const Status taken = take_boxes(call, picture, geometry); !taken) return taken;
   }
-  geometry.shape = run.shape;
-  program_.resolve(picture, run.draws, geometry);
+  geometry.shape = call.shape;
+  program_.resolve(picture, call.draws, geometry);
   return check(geometry);
 }
 
-Status ProgramNode::take_scratch(const media::Run& run, const Geometry& geometry, media::MemoryPart& scratch) const {
-  const uint64_t bytes = scratch_bytes(geometry, program_.decoded(), run.view.has_value());
-  const uint64_t bytes_max = run.workspace.limits().bytes_max;
+Status ProgramNode::take_scratch(const media::Call& call, const Geometry& geometry, media::MemoryPart& scratch) const {
+  const uint64_t bytes = scratch_bytes(geometry, program_.decoded(), call.view.has_value());
+  const uint64_t bytes_max = call.workspace.limits().bytes_max;
   if (bytes_max != 0 && bytes > bytes_max) return Error{Trouble::kContent, kScratchTooLarge};
   return scratch.grow_to(bytes) ? Status(Done{}) : media::no_room();
 }
 
-void ProgramNode::tell(const Size& picture, const media::Run& run, const Geometry& geometry) const {
-  if (run.view) lead(run, picture, geometry);
+void ProgramNode::tell(const Size& picture, const media::Call& call, const Geometry& geometry) const {
+  if (call.view) lead(call, picture, geometry);
   if (drawn_tensor_) {
     const Box& drawn = geometry.drawn;
     const std::array<int32_t, 4> box = {drawn.x, drawn.y, drawn.width, drawn.height};
-    std::memcpy(run.tensors[*drawn_tensor_].memory, box.data(), sizeof box);
+    std::memcpy(call.tensors[*drawn_tensor_].memory, box.data(), sizeof box);
   }
   for (const auto& [tensor, place] : geometry.placed) {
     const std::array<int32_t, 4> box = {place.x, place.y, place.width, place.height};
-    std::memcpy(run.tensors[tensor].memory, box.data(), sizeof box);
+    std::memcpy(call.tensors[tensor].memory, box.data(), sizeof box);
   }
   const auto& grid = geometry.grid;
-  if (grid_tensor_) std::memcpy(run.tensors[*grid_tensor_].memory, grid.data(), sizeof grid);
+  if (grid_tensor_) std::memcpy(call.tensors[*grid_tensor_].memory, grid.data(), sizeof grid);
 }
 
 ProgramNode& program_node(const media::Nodes& nodes) {

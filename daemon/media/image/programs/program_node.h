@@ -24,7 +24,7 @@ class ProgramNode : public media::Node {
   void end(const TensorFormat& format) { program_.end(format); }
   // A step chooses by the boxes of the view.
   void ask_for_boxes() { asks_for_boxes_ = true; }
-  // Writes the drawn box, int32 [4] (x, y, width, height), into this one of Run::tensors.
+  // Writes the drawn box, int32 [4] (x, y, width, height), into this one of Call::tensors.
   void write_drawn(size_t tensor) { drawn_tensor_ = tensor; }
   // Writes the chosen grid, int32 [4], as Geometry has it.
   void write_grid(size_t tensor) { grid_tensor_ = tensor; }
@@ -33,11 +33,11 @@ class ProgramNode : public media::Node {
 
  protected:
   // Finds out what is done with a picture of this size, into `geometry`, whose memory is reused.
-  Status resolve(const Size& picture, const media::Run& run, Geometry& geometry) const;
+  Status resolve(const Size& picture, const media::Call& call, Geometry& geometry) const;
   // Before rendering: asks for the memory that it takes. kContent: this is more than a sample may take.
-  Status take_scratch(const media::Run& run, const Geometry& geometry, media::MemoryPart& scratch) const;
+  Status take_scratch(const media::Call& call, const Geometry& geometry, media::MemoryPart& scratch) const;
   // Behind rendering: what followers of the view and further tensors get of the geometry.
-  void tell(const Size& picture, const media::Run& run, const Geometry& geometry) const;
+  void tell(const Size& picture, const media::Call& call, const Geometry& geometry) const;
 
  private:
   ImageProgram program_;

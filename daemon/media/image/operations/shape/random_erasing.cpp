@@ -66,10 +66,10 @@ class RandomErasing final : public media::Node {
     for (const double each : NormalTable::quantiles()) noise_.push_back(bits_of(part.takes.dtype, each));
   }
 
-  Status run(media::Value&, const media::Run& run) const override {
-    Draw draw = run.draws.named(draw_);
+  Status run(media::Value&, const media::Call& call) const override {
+    Draw draw = call.draws.named(draw_);
     if (draw.uniform(0, 1) >= probability_) return Done{};
-    if (const std::optional<Box> box = draw_box(draw)) erase(*box, draw, run.tensors.front().memory);
+    if (const std::optional<Box> box = draw_box(draw)) erase(*box, draw, call.tensors.front().memory);
     return Done{};
   }
 

@@ -15,10 +15,10 @@ class Boxes final : public ViewListNode {
         area_min_(static_cast<float>(part.spec.number("min_area"))) {}
 
   // The boxes decide the geometry of their view.
-  Status advise(const media::Value& value, const media::Run& run) const override {
-    const Result<std::span<float>> numbers = read(value, run);
+  Status advise(const media::Value& value, const media::Call& call) const override {
+    const Result<std::span<float>> numbers = read(value, call);
     if (!numbers) return numbers.error();
-    list_boxes(run, output(), reading_, *numbers);
+    list_boxes(call, output(), reading_, *numbers);
     return Done{};
   }
 

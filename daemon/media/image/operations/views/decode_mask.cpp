@@ -49,8 +49,8 @@ class DecodeMask final : public media::Node {
                                             ", which uint8 can't hold: write dtype = \"uint16\" or \"int64\".");
   }
 
-  Status run(media::Value& value, const media::Run& run) const override {
-    const Status status = decode(value.bytes, run);
+  Status run(media::Value& value, const media::Call& call) const override {
+    const Status status = decode(value.bytes, call);
     return status ? status : media::of_output(output_, status.error());
   }
   std::vector<std::string> code() const override { return {png_code()}; }
@@ -59,11 +59,11 @@ class DecodeMask final : public media::Node {
   static constexpr int kBits = sizeof(T) == 1 ? 8 : 16;
   using Stored = std::conditional_t<kBits == 8, uint8_t, uint16_t>;
 
-  Status decode(std::span<const uint8_t> bytes, const media::Run& run) const {
-    auto& work = run.workspace.of<MaskWork>();
+  Status decode(std::span<const uint8_t> bytes, const media::Call& call) const {
+    auto& work = call.workspace.of<MaskWork>();
     const Pixels pixels = colours_ ? Pixels{Colours::kRgb, 8} : Pixels{Colours::kStored, kBits};
-    if (const Status read = read_mask(bytes, pixels, size_, run, work); !read) return read;
-    auto* const out = reinterpret_cast<T*>(run.tensors.front().memory);
+    if (const Status read = read_mask(bytes, pixels, size_, call, work); !read) return read;
+    auto* const out = reinterpret_cast<T*>(call.tensors.front().memory);
     if (!colours_) {
       write(
           work, [&](int y) { return reinterpret_cast<const Stored*>(work.rows.row(y)); }, out);

@@ -43,20 +43,20 @@ class InstanceMasks final : public media::Node {
 
   bool reads_json() const override { return reads_json_; }
 
-  Status run(media::Value& value, const media::Run& run) const override {
-    const Status status = draw_all(value, run);
+  Status run(media::Value& value, const media::Call& call) const override {
+    const Status status = draw_all(value, call);
     return status ? status : media::of_output(output_, status.error());
   }
 
  private:
-  Status draw_all(const media::Value& value, const media::Run& run) const {
-    View* const view = followed(run);
-    if (view == nullptr || view->end() != size_) return no_view(run);
-    auto& work = run.workspace.of<ShapeWork>();
+  Status draw_all(const media::Value& value, const media::Call& call) const {
+    View* const view = followed(call);
+    if (view == nullptr || view->end() != size_) return no_view(call);
+    auto& work = call.workspace.of<ShapeWork>();
     if (const Status read = this->read(value, work); !read) return read;
-    const Result<std::span<const uint32_t>> kept = this->kept(*view, run, work);
+    const Result<std::span<const uint32_t>> kept = this->kept(*view, call, work);
     if (!kept) return kept.error();
-    const media::TensorOut& out = run.tensors.front();
+    const media::TensorOut& out = call.tensors.front();
     const Result<uint64_t> taken = out.take(kept->size());
     if (!taken) return taken.error();
     if (*taken == 0) return Done{};
@@ -67,7 +67,7 @@ class InstanceMasks final : public media::Node {
     const size_t bytes = static_cast<size_t>(size_.width) * static_cast<size_t>(size_.height);
     for (uint64_t i = 0; i < *taken; ++i) {
       const size_t place = (*kept)[i];
-      run.workspace.guard().spend(bytes);
+      call.workspace.guard().spend(bytes);
       if (const Status drawn = draw(work.shapes.shapes[place], view->picture, work); !drawn)
         return Error{drawn.error().trouble,
                      "object " + std::to_string(place) + " (counted from 0): " + drawn.error().message};
@@ -85,7 +85,7 @@ class InstanceMasks final : public media::Node {
   }
 
   // The places of the shapes that are wanted.
-  Result<std::span<const uint32_t>> kept(const View& view, const media::Run& run, ShapeWork& work) const {
+  Result<std::span<const uint32_t>> kept(const View& view, const media::Call& call, ShapeWork& work) const {
     const size_t listed = work.shapes.shapes.size();
     if (of_.empty()) {
       work.all.resize(listed);
@@ -93,7 +93,7 @@ class InstanceMasks final : public media::Node {
       return std::span<const uint32_t>(work.all);
     }
     const View::Kept* const kept = view.find_kept(of_);
-    if (kept == nullptr) return no_view(run);
+    if (kept == nullptr) return no_view(call);
     if (kept->listed != listed) return other_length(listed, *kept);
     return std::span<const uint32_t>(kept->places);
   }

@@ -20,21 +20,21 @@ class KeepWith final : public media::Node {
 
   bool reads_json() const override { return kind_.reads_json; }
 
-  Status run(media::Value& value, const media::Run& run) const override {
-    const Status status = keep(value, run);
+  Status run(media::Value& value, const media::Call& call) const override {
+    const Status status = keep(value, call);
     return status ? status : media::of_output(output_, status.error());
   }
 
  private:
-  Status keep(const media::Value& value, const media::Run& run) const {
-    const View* const view = followed(run);
+  Status keep(const media::Value& value, const media::Call& call) const {
+    const View* const view = followed(call);
     const View::Kept* const kept = view == nullptr ? nullptr : view->find_kept(of_);
-    if (kept == nullptr) return no_view(run);
-    auto& work = run.workspace.of<text::ListWork>();
+    if (kept == nullptr) return no_view(call);
+    auto& work = call.workspace.of<text::ListWork>();
     const Result<uint64_t> listed = text::read_list_value(value, kind_, work);
     if (!listed) return listed.error();
     if (*listed != kept->listed) return other_length(*listed, *kept);
-    const media::TensorOut& out = run.tensors.front();
+    const media::TensorOut& out = call.tensors.front();
     const Result<uint64_t> taken = out.take(kept->places.size());
     if (!taken) return taken.error();
     for (uint64_t i = 0; i < *taken; ++i)

@@ -11,11 +11,11 @@ std::string text_of(const Size& size) { return std::to_string(size.width) + " x 
 
 }  // namespace
 
-Status read_mask(std::span<const uint8_t> content, const Pixels& pixels, const Size& size, const media::Run& run,
+Status read_mask(std::span<const uint8_t> content, const Pixels& pixels, const Size& size, const media::Call& call,
                  MaskWork& work) {
-  View* const view = followed(run);
+  View* const view = followed(call);
   if (view == nullptr || view->end() != size)
-    return Error{Trouble::kInternal, "the geometry of sample " + std::to_string(run.sample) + " is not its view's"};
+    return Error{Trouble::kInternal, "the geometry of sample " + std::to_string(call.sample) + " is not its view's"};
   if (!begins_like_png(content)) return Error{Trouble::kContent, "a mask must be a PNG, and this content is none"};
   const Result<Size> found = work.decoder->open(content, false, true, pixels);
   if (!found) return found.error();

@@ -29,7 +29,7 @@ struct MaskWork {
 // Decodes the stored values of the mask in 8 or 16 bits, or its RGB (`pixels`), all of them into work.rows, and makes
 // the map of a tensor of this size. kContent: the content is no mask of the view's picture. kInternal: the view shows
 // another size.
-Status read_mask(std::span<const uint8_t> content, const Pixels& pixels, const Size& size, const media::Run& run,
+Status read_mask(std::span<const uint8_t> content, const Pixels& pixels, const Size& size, const media::Call& call,
                  MaskWork& work);
 
 }  // namespace spdld::image

@@ -32,17 +32,17 @@ class ObjectMasks final : public media::Node {
         ignored_(part.spec.integer("ignore")),
         size_{static_cast<int>(part.gives.dimensions[2].value()), static_cast<int>(part.gives.dimensions[1].value())} {}
 
-  Status run(media::Value& value, const media::Run& run) const override {
-    const Status status = split(value.bytes, run);
+  Status run(media::Value& value, const media::Call& call) const override {
+    const Status status = split(value.bytes, call);
     return status ? status : media::of_output(output_, status.error());
   }
   std::vector<std::string> code() const override { return {png_code()}; }
 
  private:
-  Status split(std::span<const uint8_t> content, const media::Run& run) const {
-    auto& mask = run.workspace.of<MaskWork>();
-    if (const Status read = read_mask(content, {Colours::kStored, 16}, size_, run, mask); !read) return read;
-    auto& work = run.workspace.of<ObjectWork>();
+  Status split(std::span<const uint8_t> content, const media::Call& call) const {
+    auto& mask = call.workspace.of<MaskWork>();
+    if (const Status read = read_mask(content, {Colours::kStored, 16}, size_, call, mask); !read) return read;
+    auto& work = call.workspace.of<ObjectWork>();
     const auto row = [&](int y) { return reinterpret_cast<const uint16_t*>(mask.rows.row(y)); };
     const Size& picture = mask.rows.picture;
     work.seen.reset();
@@ -50,15 +50,15 @@ class ObjectMasks final : public media::Node {
       std::for_each_n(row(y), picture.width, [&](uint16_t id) { work.seen.set(id); });
     work.seen.reset(0);
     if (ignored_ >= 0) work.seen.reset(static_cast<size_t>(ignored_));
-    if (const Status chosen = choose(run, work); !chosen) return chosen;
-    const media::TensorOut& out = run.tensors.front();
+    if (const Status chosen = choose(call, work); !chosen) return chosen;
+    const media::TensorOut& out = call.tensors.front();
     const Result<uint64_t> taken = out.take(work.ids.size());
     if (!taken) return taken.error();
     work.shown.resize(static_cast<size_t>(size_.width) * static_cast<size_t>(size_.height));
     write_nearest<uint16_t>(mask.map, picture.width, 0, row, work.shown.data());
     uint8_t* to = out.memory;
     for (uint64_t i = 0; i < *taken; ++i) {
-      run.workspace.guard().spend(work.shown.size());
+      call.workspace.guard().spend(work.shown.size());
       const uint32_t wanted = work.seen[work.ids[i]] ? work.ids[i] : kIds;
       to = std::transform(work.shown.begin(), work.shown.end(), to,
                           [wanted](uint16_t id) { return static_cast<uint8_t>(id == wanted ? 1 : 0); });
@@ -67,15 +67,15 @@ class ObjectMasks final : public media::Node {
   }
 
   // The ids of the objects that are wanted: all ids of the mask, or the kept places of another list, counted from 1.
-  Status choose(const media::Run& run, ObjectWork& work) const {
+  Status choose(const media::Call& call, ObjectWork& work) const {
     work.ids.clear();
     if (of_.empty()) {
       for (size_t id = 1; id < kIds; ++id)
         if (work.seen[id]) work.ids.push_back(static_cast<uint32_t>(id));
       return Done{};
     }
-    const View::Kept* const kept = followed(run)->find_kept(of_);
-    if (kept == nullptr) return no_view(run);
+    const View::Kept* const kept = followed(call)->find_kept(of_);
+    if (kept == nullptr) return no_view(call);
     for (size_t id = kept->listed + 1; id < kIds; ++id)
       if (work.seen[id])
         return Error{Trouble::kContent, "the mask has an object " + std::to_string(id) + ", and the list of output '" +
