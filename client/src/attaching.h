@@ -79,7 +79,7 @@ struct AttachRequest {
   std::optional<Position> sought;  // of a replica: where its last seek led, if it has had one batch since
   proto::Join join = proto::Join::now;
   std::string fingerprint;
-  std::string key_digests;  // of the run of this fingerprint
+  std::string key_digests;  // of the training run of this fingerprint
   uint32_t held_max = 0;
   uint64_t batch_size = 0;
   bool looks = false;

@@ -69,7 +69,8 @@ struct AttachRequest {
   std::optional<sampler::Position> sought = {};
   Join join = Join::kNow;
   std::string fingerprint;  // empty: not compared
-  std::string key_digests;  // of the run of this fingerprint (proto/key_digests.h); not trusted; empty: not known
+  std::string
+      key_digests;  // of the training run of this fingerprint (proto/key_digests.h); not trusted; empty: not known
   uint32_t held_max = 0;    // 0: as the pipeline says
   uint64_t batch_size = 0;  // of this rank; 0: as the pipeline says
   std::string device;       // empty: as the pipeline says

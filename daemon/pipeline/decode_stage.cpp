@@ -52,15 +52,15 @@ void tidy(DecodeContext& context) {
 }  // namespace
 
 // Nobody waits for anything else while he holds this memory, so that samples never wait for one another in a circle.
-Outcome DecodeStage::start(Passage& passage, Caller& caller) {
-  if (!caller.may_work()) return Outcome::kWantsTurn;
-  const Outcome outcome = work(passage, caller);
-  if (outcome != Outcome::kUnderWay) passage.room.give_back();
+StageOutcome DecodeStage::start(Passage& passage, Caller& caller) {
+  if (!caller.may_work()) return StageOutcome::kWantsTurn;
+  const StageOutcome outcome = work(passage, caller);
+  if (outcome != StageOutcome::kUnderWay) passage.room.give_back();
   return outcome;
 }
 
-Outcome DecodeStage::work(Passage& passage, Caller& caller) {
-  if (!uses_.caching.settle(passage, passage.found, passage.held)) return Outcome::kAgain;
+StageOutcome DecodeStage::work(Passage& passage, Caller& caller) {
+  if (!uses_.caching.settle(passage, passage.found, passage.held)) return StageOutcome::kAgain;
   const uint64_t start_ns = caller.now_ns(), recorded_ns = trace::begin(uses_.subject);
   uint64_t parked_ns = 0;
   Status status = decode(passage, caller.thread(), parked_ns);
@@ -69,7 +69,7 @@ Outcome DecodeStage::work(Passage& passage, Caller& caller) {
   if (memory.lacks_room()) {
     passage.walker->on_wait(passage);
     passage.room.wait(memory.lent_bytes());
-    return Outcome::kUnderWay;
+    return StageOutcome::kUnderWay;
   }
   const uint64_t took_ns = caller.now_ns() - start_ns - parked_ns;
   statistics_.duration_ns.record(took_ns);
@@ -85,15 +85,15 @@ Outcome DecodeStage::work(Passage& passage, Caller& caller) {
   uses_.caching.keep_indexes(passage, passage.held);
   if (!status && status.error().trouble == Trouble::kUnread) {
     status = IndexShelves::ask_further(passage, passage.held);
-    if (status) return Outcome::kAgain;
+    if (status) return StageOutcome::kAgain;
   }
   if (status) {
     statistics_.samples.add();
-    return Outcome::kDone;
+    return StageOutcome::kDone;
   }
   if (passage.walker->is_wanted(passage)) statistics_.failures.add();  // else it was cut off
   passage.error = std::move(status.error());
-  return Outcome::kFailed;
+  return StageOutcome::kFailed;
 }
 
 // An exception must not reach the pool: it would end the daemon. Memory that is short now may be there again later.

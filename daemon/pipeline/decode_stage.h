@@ -27,7 +27,7 @@ class DecodeStage final : public Stage {
 
   std::string_view name() const override { return "decode"; }
   // A sample that lacks memory leaves the pool, and comes back once it is lent the memory.
-  Outcome start(Passage& passage, Caller& caller) override;
+  StageOutcome start(Passage& passage, Caller& caller) override;
   void let_go(Passage& passage, Keep) const override { passage.room.give_back(); }
   void drop_unwanted() const override {
     if (uses_.memory != nullptr) uses_.memory->drop_unwanted();
@@ -36,7 +36,7 @@ class DecodeStage final : public Stage {
   unsigned concurrency() const override { return uses_.pool.concurrency(); }
 
  private:
-  Outcome work(Passage& passage, Caller& caller);
+  StageOutcome work(Passage& passage, Caller& caller);
   Status decode(Passage& passage, unsigned thread, uint64_t& parked_ns) const;
 
   const Uses uses_;

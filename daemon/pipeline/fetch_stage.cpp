@@ -20,13 +20,13 @@ bool asks_for_parts(const Passage& passage) {
 }  // namespace
 
 // Nothing is allocated once the passage has been handed on.
-Outcome FetchStage::start(Passage& passage, Caller& caller) {
-  if (is_at_hand_ && !caller.is_on_pool()) return Outcome::kWantsTurn;
+StageOutcome FetchStage::start(Passage& passage, Caller& caller) {
+  if (is_at_hand_ && !caller.is_on_pool()) return StageOutcome::kWantsTurn;
   const bool is_again = std::exchange(passage.is_again, false);
   passage.ok = true;
   if (!is_again) passage.is_counted = false;
   if (!is_again && !caching_.look_up(passage, passage.found, passage.held, passage.spare != nullptr))
-    return Outcome::kDone;
+    return StageOutcome::kDone;
   passage.observer = this;
   // A pool thread reads bytes that are in the system's memory itself, without a hand-over.
   const uint64_t since_ns = trace::begin(subject_);
@@ -35,14 +35,14 @@ Outcome FetchStage::start(Passage& passage, Caller& caller) {
     note(passage);
     caller.set_now(monotonic_ns());
     if (since_ns) trace(trace::What::kFetch, passage, since_ns, caller.now_ns());
-    return Outcome::kDone;
+    return StageOutcome::kDone;
   }
   passage.lends_bytes = true;
   passage.fetch_since_ns = since_ns;
   if (since_ns) handed_.add();
   passage.walker->on_wait(passage);
   fetcher_.fetch(passage);
-  return Outcome::kUnderWay;
+  return StageOutcome::kUnderWay;
 }
 
 void FetchStage::on_fetched(source::FetchRequest& request) {
@@ -50,7 +50,7 @@ void FetchStage::on_fetched(source::FetchRequest& request) {
   if (passage.asked_ns > 0) statistics_.wait_ns.record(passage.waited_ns);
   note(passage);
   if (passage.fetch_since_ns) trace_read(passage);
-  passage.walker->on_outcome(passage, passage.ok ? Outcome::kDone : Outcome::kFailed);
+  passage.walker->on_outcome(passage, passage.ok ? StageOutcome::kDone : StageOutcome::kFailed);
 }
 
 void FetchStage::note(Passage& passage) {

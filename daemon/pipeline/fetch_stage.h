@@ -17,7 +17,7 @@ class FetchStage final : public Stage, private source::FetchObserver {
         subject_(subject) {}
 
   std::string_view name() const override { return "fetch"; }
-  Outcome start(Passage& passage, Caller& caller) override;
+  StageOutcome start(Passage& passage, Caller& caller) override;
   void let_go(Passage& passage, Keep keep) const override;
   void drop_unwanted() const override { fetcher_.drop_unwanted(); }
   uint64_t busy_ns() const override { return statistics_.duration_ns.sum(); }

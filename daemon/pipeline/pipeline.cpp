@@ -67,7 +67,7 @@ std::string key_digests_of(const config::PipelineSpec& spec) {
   return {};
 }
 
-std::string fingerprint_of(const RunParts& parts) {
+std::string fingerprint_of(const FingerprintParts& parts) {
   return hexadecimal(sampler::kOrderVersion) + "." + hexadecimal(draw_key(parts.code)) + "-" + parts.samples + "-" +
          hexadecimal(draw_key(parts.spec)) + "-" + hexadecimal(parts.global_size) +
          (parts.division.empty() ? "" : "." + parts.division) + (parts.weights.empty() ? "" : "-" + parts.weights);

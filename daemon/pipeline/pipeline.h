@@ -63,8 +63,8 @@ struct PipelineStatistics {
   Counter memory_waits;      // how often a sample had to wait for memory
 };
 
-// The parts of a run's fingerprint (PROTOCOL.md, "Fingerprints").
-struct RunParts {
+// The parts of a training run's fingerprint (PROTOCOL.md, "Fingerprints").
+struct FingerprintParts {
   std::string code;     // as Plan::code()
   std::string samples;  // as Choice::fingerprint, with '_' and Plan::side_digits() behind it where there are any
   std::string spec;     // as config::canonical_json()
@@ -74,7 +74,7 @@ struct RunParts {
 };
 // "<order version>.<code>-<samples>-<spec>-<global size>", in hexadecimal, with ".<division>" after it where there is
 // one, and "-<weights>" where samples are weighted.
-std::string fingerprint_of(const RunParts& parts);
+std::string fingerprint_of(const FingerprintParts& parts);
 // The keys that count in a fingerprint, each with a digest (proto/key_digests.h). Where there are too many for one
 // text, those with the most steps are told together.
 std::string key_digests_of(const config::PipelineSpec& spec);

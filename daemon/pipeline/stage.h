@@ -23,7 +23,7 @@
 namespace spdld::pipeline {
 
 // The result of a passage's stage.
-enum class Outcome : uint8_t {
+enum class StageOutcome : uint8_t {
   kDone,       // the next stage may begin
   kUnderWay,   // the stage has the passage, and tells its walker once
   kWantsTurn,  // the stage is to be started again on a pool thread whose turn begins
@@ -65,7 +65,7 @@ struct Passage : source::FetchRequest {
     // Whether the passage's end is still of use to anybody. Any thread that works on it. Once false, it stays so.
     virtual bool is_wanted(const Passage& passage) const = 0;
     // After kUnderWay. On any thread; must not block.
-    virtual void on_outcome(Passage& passage, Outcome outcome) = 0;
+    virtual void on_outcome(Passage& passage, StageOutcome outcome) = 0;
 
    protected:
     ~Walker() = default;
@@ -75,7 +75,7 @@ struct Passage : source::FetchRequest {
   struct Room final : ByteBudget::Holder, media::SampleMemory::Lender {
     explicit Room(Passage& its_passage) : passage(its_passage) {}
     bool lend(uint64_t bytes) override { return budget->hold(*this, bytes); }
-    void on_room() override { passage.walker->on_outcome(passage, Outcome::kWantsTurn); }
+    void on_room() override { passage.walker->on_outcome(passage, StageOutcome::kWantsTurn); }
     bool is_wanted() const override {
       return passage.is_unwanted == nullptr || !passage.is_unwanted->load(std::memory_order_relaxed);
     }
@@ -124,7 +124,7 @@ class Stage {
   virtual std::string_view name() const = 0;
   // Never blocks, but for work on a pool thread. Throws std::bad_alloc where there is no memory before the passage has
   // been handed on.
-  virtual Outcome start(Passage& passage, Caller& caller) = 0;
+  virtual StageOutcome start(Passage& passage, Caller& caller) = 0;
   // The passage's stay is over, or begins anew later: gives back what the stage has kept for it, all of it or what is
   // worth keeping for the next sample.
   virtual void let_go(Passage& /*passage*/, Keep /*keep*/) const {}

@@ -173,49 +173,49 @@ void Stream::trace_wait(const Task& task, uint64_t now_ns) const {
                                      .what = trace::What::kTurnWait});
 }
 
-void Stream::on_outcome(Passage& passage, Outcome outcome) {
+void Stream::on_outcome(Passage& passage, StageOutcome outcome) {
   Caller caller;
   walk(static_cast<Task&>(passage), outcome, caller);
 }
 
-void Stream::walk(Task& task, std::optional<Outcome> outcome, Caller& caller) {
+void Stream::walk(Task& task, std::optional<StageOutcome> outcome, Caller& caller) {
   if (task.is_finishing) {
     if (!caller.is_on_pool()) return hand_to_pool(task, std::nullopt);
     if (!finish_batch(task, caller)) return;
   }
   for (;;) {
-    if (outcome == Outcome::kUnderWay) return;
-    if (outcome == Outcome::kWantsTurn) return hand_to_pool(task, std::nullopt);
+    if (outcome == StageOutcome::kUnderWay) return;
+    if (outcome == StageOutcome::kWantsTurn) return hand_to_pool(task, std::nullopt);
     const bool is_last = task.progress.stage() + 1 == stages_.size();
-    const bool goes_on = !outcome || outcome == Outcome::kAgain || (outcome == Outcome::kDone && !is_last);
+    const bool goes_on = !outcome || outcome == StageOutcome::kAgain || (outcome == StageOutcome::kDone && !is_last);
     const bool is_abandoned = task.cursor.batch().is_abandoned();
     // The end of a sample is for the pool: the task takes locks then, and looks for its next sample.
     if (outcome && (!goes_on || is_abandoned) && !caller.is_on_pool()) return hand_to_pool(task, outcome);
     if (is_abandoned) {
       if (!leave(task, caller)) return;
-    } else if (outcome == Outcome::kAgain) {
+    } else if (outcome == StageOutcome::kAgain) {
       task.progress.begin_anew();
       task.is_again = true;
-    } else if (outcome == Outcome::kDone && !is_last) {
+    } else if (outcome == StageOutcome::kDone && !is_last) {
       task.progress.go_on();
       task.waiting.note_answer();  // the source has recovered
       note_asked_again(task, false);
-    } else if (outcome && !(outcome == Outcome::kDone ? finish(task, caller) : on_bad(task, caller))) {
+    } else if (outcome && !(outcome == StageOutcome::kDone ? finish(task, caller) : on_bad(task, caller))) {
       return;
     }
     outcome = start_stage(task, caller);
   }
 }
 
-Outcome Stream::start_stage(Task& task, Caller& caller) try {
-  const Outcome outcome = stages_[task.progress.stage()]->start(task, caller);
+StageOutcome Stream::start_stage(Task& task, Caller& caller) try {
+  const StageOutcome outcome = stages_[task.progress.stage()]->start(task, caller);
   return outcome;
 } catch (const std::bad_alloc&) {
   task.error = {Trouble::kMemory, {}};
-  return Outcome::kFailed;
+  return StageOutcome::kFailed;
 }
 
-void Stream::hand_to_pool(Task& task, std::optional<Outcome> pending) {
+void Stream::hand_to_pool(Task& task, std::optional<StageOutcome> pending) {
   task.pool_wait.begin(pending, monotonic_ns());
   stages_.back()->on_queued();
   pipeline_->resources().pool.submit(pipeline_->lane(), task);

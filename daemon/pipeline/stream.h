@@ -60,14 +60,14 @@ class Stream final : public SeekableFiller, private Passage::Walker, private Ord
 
   void on_wait(Passage& passage) override;
   bool is_wanted(const Passage& passage) const override;
-  void on_outcome(Passage& passage, Outcome outcome) override;
+  void on_outcome(Passage& passage, StageOutcome outcome) override;
   void on_order(const Status& made) override;
   void on_turn(Task& task, unsigned thread);
   void trace_wait(const Task& task, uint64_t now_ns) const;
   // Walks the task's samples until it is somebody else's, or has none. `outcome`: of its stage; none: that begins.
-  void walk(Task& task, std::optional<Outcome> outcome, Caller& caller);
-  Outcome start_stage(Task& task, Caller& caller);
-  void hand_to_pool(Task& task, std::optional<Outcome> pending);
+  void walk(Task& task, std::optional<StageOutcome> outcome, Caller& caller);
+  StageOutcome start_stage(Task& task, Caller& caller);
+  void hand_to_pool(Task& task, std::optional<StageOutcome> pending);
   void launch(const std::vector<Task*>& tasks);  // at their first stages; not for pool threads' own samples
 
   // The following say whether the task has a sample to begin with; if not, it is somebody else's.

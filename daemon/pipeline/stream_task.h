@@ -138,11 +138,11 @@ class PoolWait {
  public:
   uint64_t since_ns() const { return since_ns_; }
   // `pending`: what the sample's stage has answered, for the pool thread; none: the stage is to begin there.
-  void begin(std::optional<Outcome> pending, uint64_t now_ns) { pending_ = pending, since_ns_ = now_ns; }
-  std::optional<Outcome> end() { return std::exchange(pending_, std::nullopt); }
+  void begin(std::optional<StageOutcome> pending, uint64_t now_ns) { pending_ = pending, since_ns_ = now_ns; }
+  std::optional<StageOutcome> end() { return std::exchange(pending_, std::nullopt); }
 
  private:
-  std::optional<Outcome> pending_;
+  std::optional<StageOutcome> pending_;
   uint64_t since_ns_ = 0;
 };
 

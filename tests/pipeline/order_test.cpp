@@ -245,7 +245,7 @@ TEST_CASE("the fingerprint knows neither how long a run is nor how its batches a
 }
 
 TEST_CASE("the fingerprint tells the versions of the code, and differs() says so") {
-  pipeline::RunParts parts{"decode-image 1, libjpeg-turbo 2.1.5", std::string(32, 'a'), "{}", 8, {}};
+  pipeline::FingerprintParts parts{"decode-image 1, libjpeg-turbo 2.1.5", std::string(32, 'a'), "{}", 8, {}};
   const std::string before = pipeline::fingerprint_of(parts);
   CHECK(pipeline::fingerprint_of(parts) == before);
   for (const char* upgraded : {"decode-image 2, libjpeg-turbo 2.1.5", "decode-image 1, libjpeg-turbo 3.0.1"}) {

@@ -8,9 +8,9 @@ namespace spdld::stage_test {
 
 using namespace spdld::test;
 using pipeline::Caller;
-using pipeline::Outcome;
 using pipeline::Passage;
 using pipeline::Stage;
+using pipeline::StageOutcome;
 
 namespace {
 
@@ -35,7 +35,7 @@ class Walked final : public Passage::Walker {
   const pipeline::Stages& stages() const { return pipeline_.stages(); }
   Stage& fetch() { return *pipeline_.stages().at(0); }
   Stage& decode() { return *pipeline_.stages().at(1); }
-  Outcome wait_for_outcome() {
+  StageOutcome wait_for_outcome() {
     while (!told_.exchange(false)) std::this_thread::yield();
     return outcome_;
   }
@@ -53,7 +53,7 @@ class Walked final : public Passage::Walker {
  private:
   void on_wait(Passage&) override { waits++; }
   bool is_wanted(const Passage&) const override { return wanted; }
-  void on_outcome(Passage&, Outcome outcome) override {
+  void on_outcome(Passage&, StageOutcome outcome) override {
     outcome_ = outcome;
     told_ = true;
   }
@@ -65,7 +65,7 @@ class Walked final : public Passage::Walker {
   pipeline::Pipeline pipeline_;
   batch::Layout layout_;
   memory::HostSlot slot_;
-  Outcome outcome_ = Outcome::kUnderWay;
+  StageOutcome outcome_ = StageOutcome::kUnderWay;
   std::atomic<bool> told_{false};
 };
 
@@ -83,10 +83,10 @@ TEST_CASE("a fetch that must wait is told before and after") {
   Walked walked;
   walked.fetcher.hold(7);
   Caller caller;
-  CHECK(walked.fetch().start(walked.passage, caller) == Outcome::kUnderWay);
+  CHECK(walked.fetch().start(walked.passage, caller) == StageOutcome::kUnderWay);
   CHECK(walked.waits == 1);
   walked.fetcher.let_go(7);
-  CHECK(walked.wait_for_outcome() == Outcome::kDone);
+  CHECK(walked.wait_for_outcome() == StageOutcome::kDone);
   CHECK(walked.fetch().statistics().samples.value() == 1);
   CHECK(walked.fetch().statistics().bytes.value() == 2);  // "70"
 }
@@ -95,24 +95,24 @@ TEST_CASE("bytes at hand are read by a pool thread itself, and by no other threa
   Walked walked;
   walked.fetcher.set_at_hand(0);
   Caller pool(0, monotonic_ns());
-  CHECK(walked.fetch().start(walked.passage, pool) == Outcome::kDone);
+  CHECK(walked.fetch().start(walked.passage, pool) == StageOutcome::kDone);
   CHECK(walked.waits == 0);
   Caller elsewhere;
-  CHECK(walked.fetch().start(walked.passage, elsewhere) == Outcome::kUnderWay);
-  CHECK(walked.wait_for_outcome() == Outcome::kDone);
+  CHECK(walked.fetch().start(walked.passage, elsewhere) == StageOutcome::kUnderWay);
+  CHECK(walked.wait_for_outcome() == StageOutcome::kDone);
   // What was damaged is asked for in full.
   walked.passage.is_again = true;
-  CHECK(walked.fetch().start(walked.passage, pool) == Outcome::kUnderWay);
+  CHECK(walked.fetch().start(walked.passage, pool) == StageOutcome::kUnderWay);
   CHECK_FALSE(walked.passage.is_again);
-  CHECK(walked.wait_for_outcome() == Outcome::kDone);
+  CHECK(walked.wait_for_outcome() == StageOutcome::kDone);
 }
 
 TEST_CASE("a fetch that fails says why, and is counted") {
   Walked walked;
   walked.fetcher.set_down(true);
   Caller caller;
-  CHECK(walked.fetch().start(walked.passage, caller) == Outcome::kUnderWay);
-  CHECK(walked.wait_for_outcome() == Outcome::kFailed);
+  CHECK(walked.fetch().start(walked.passage, caller) == StageOutcome::kUnderWay);
+  CHECK(walked.wait_for_outcome() == StageOutcome::kFailed);
   CHECK(walked.passage.error.trouble == Trouble::kTransient);
   CHECK(walked.fetch().statistics().failures.value() == 1);
   CHECK(walked.fetch().statistics().samples.value() == 0);
@@ -122,13 +122,13 @@ TEST_CASE("decoding wants a turn of a pool thread that is not over") {
   Walked walked;
   walked.fetcher.set_at_hand(0);
   Caller elsewhere, pool(0, monotonic_ns()), late(0, monotonic_ns());
-  REQUIRE(walked.fetch().start(walked.passage, pool) == Outcome::kDone);
-  CHECK(walked.decode().start(walked.passage, elsewhere) == Outcome::kWantsTurn);
+  REQUIRE(walked.fetch().start(walked.passage, pool) == StageOutcome::kDone);
+  CHECK(walked.decode().start(walked.passage, elsewhere) == StageOutcome::kWantsTurn);
   late.set_now(late.now_ns() + Caller::kTurnNs);
-  CHECK(walked.decode().start(walked.passage, late) == Outcome::kWantsTurn);
+  CHECK(walked.decode().start(walked.passage, late) == StageOutcome::kWantsTurn);
   Caller turn(0, monotonic_ns());  // the fetch may have used up the turn before
   const uint64_t before_ns = turn.now_ns();
-  CHECK(walked.decode().start(walked.passage, turn) == Outcome::kDone);
+  CHECK(walked.decode().start(walked.passage, turn) == StageOutcome::kDone);
   CHECK(turn.now_ns() > before_ns);  // the next sample's time begins here
   CHECK(walked.first_value() == 70);
   CHECK(walked.decode().statistics().samples.value() == 1);
@@ -139,9 +139,9 @@ TEST_CASE("content that can't be decoded fails in its stage") {
   walked.fetcher.set_at_hand(0);
   walked.fetcher.make_bad(7);
   Caller pool(0, monotonic_ns());
-  REQUIRE(walked.fetch().start(walked.passage, pool) == Outcome::kDone);
+  REQUIRE(walked.fetch().start(walked.passage, pool) == StageOutcome::kDone);
   Caller turn(0, monotonic_ns());  // the fetch may have used up the turn before
-  CHECK(walked.decode().start(walked.passage, turn) == Outcome::kFailed);
+  CHECK(walked.decode().start(walked.passage, turn) == StageOutcome::kFailed);
   CHECK(walked.passage.error.trouble == Trouble::kContent);
   CHECK(walked.decode().statistics().failures.value() == 1);
 }
@@ -151,8 +151,8 @@ TEST_CASE("a passage that ends gives its bytes back") {
   Walked walked(budget);
   walked.fetcher.set_bytes_of_each(60);
   Caller caller;
-  REQUIRE(walked.fetch().start(walked.passage, caller) == Outcome::kUnderWay);
-  CHECK(walked.wait_for_outcome() == Outcome::kDone);
+  REQUIRE(walked.fetch().start(walked.passage, caller) == StageOutcome::kUnderWay);
+  CHECK(walked.wait_for_outcome() == StageOutcome::kDone);
   CHECK(budget->bytes() == 60);
   for (const auto& stage : walked.stages()) stage->let_go(walked.passage, Stage::Keep::kNothing);
   CHECK(budget->bytes() == 0);

@@ -64,10 +64,10 @@ uint64_t BlockResampler::inputs_begin(uint64_t first) const {
 uint64_t BlockResampler::inputs_end(uint64_t last) const { return last / out_step_ * in_step_ + in_size_ - in_edge_; }
 
 // One call of run().
-class BlockResampler::Run {
+class BlockResampler::Resampling {
  public:
-  Run(const BlockResampler& its, std::span<const float> in, uint64_t in_first, uint64_t first, std::span<float> out,
-      ByteBuffer& memory)
+  Resampling(const BlockResampler& its, std::span<const float> in, uint64_t in_first, uint64_t first,
+             std::span<float> out, ByteBuffer& memory)
       : its_(its), in_(in), in_first_(in_first), first_(first), out_(out) {
     const size_t floats = kBlocks * std::max(its.in_size_, its.out_size_), bins = 2 * kBlocks * its.gains_.size();
     const size_t edges = kSeries * its.in_size_, ends = kSeries * its.out_step_;
@@ -142,7 +142,7 @@ class BlockResampler::Run {
 
 void BlockResampler::run(std::span<const float> in, uint64_t in_first, uint64_t first, std::span<float> out,
                          ByteBuffer& memory) const {
-  if (!out.empty()) Run(*this, in, in_first, first, out, memory).run();
+  if (!out.empty()) Resampling(*this, in, in_first, first, out, memory).run();
 }
 
 }  // namespace spdld::audio

@@ -38,7 +38,7 @@ class BlockResampler {
     size_t block;  // that are transformed together
     size_t edge;   // of them, at each end, whose outputs are not all of the block's
   };
-  class Run;
+  class Resampling;
 
   BlockResampler(uint64_t from, uint64_t to, const Sizes& sizes, size_t half, const Filter& filter);
 

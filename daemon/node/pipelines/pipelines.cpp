@@ -171,11 +171,11 @@ void Pipelines::list(Entry& entry) {
   ToList to_list{entry.key, entry.spec, entry.places, owner, in_flight, memory, entry.pipeline, entry.work};
   listing_.add(entry.uid, [this, what = std::move(to_list)](const std::stop_token& stop) {
     const std::stop_callback with_daemon(stop, [&what] { what.work->stop(); });
-    loop_.post([this, key = what.key, outcome = list_now(what)] { on_listed(key, outcome); });
+    loop_.post([this, key = what.key, opened = list_now(what)] { on_listed(key, opened); });
   });
 }
 
-Pipelines::Outcome Pipelines::list_now(const ToList& what) try {
+Pipelines::Opened Pipelines::list_now(const ToList& what) try {
   what.work->begin(monotonic_ns());
   const bool holds = what.held && what.held->unchanged();
   const std::shared_ptr<pipeline::Pipeline> pipeline = holds ? what.held : list_charged(what);
@@ -243,23 +243,23 @@ std::unique_ptr<pipeline::Pipeline> Pipelines::list_anew(const ToList& what, con
   return std::make_unique<pipeline::Pipeline>(what.spec, std::move(listing), seconds, resources, stop);
 }
 
-void Pipelines::on_listed(const std::string& key, const Outcome& outcome) {
+void Pipelines::on_listed(const std::string& key, const Opened& opened) {
   const auto at = entries_.find(key);
   if (at == entries_.end()) return;
   Entry& entry = *at->second;
   // It may hear of further clients: meanwhile the entry counts as being listed.
-  if (lists_again(entry, outcome)) return;
+  if (lists_again(entry, opened)) return;
   entry.listing = false;
   entry.work.reset();
   entry.made_room = false;
   entry.idle_since_ns = monotonic_ns();  // until a feed comes
   const std::vector<Opening> waiting = std::exchange(entry.waiting, {});
-  if (!outcome) {
+  if (!opened) {
     log::limited(log::Level::kWarn, {entry.shown_name}, "pipeline {} can't be opened: {}", entry.shown_name,
-                 outcome.error().message);
+                 opened.error().message);
     entries_.erase(at);
-  } else if (entry.pipeline != *outcome) {
-    entry.pipeline = *outcome;
+  } else if (entry.pipeline != *opened) {
+    entry.pipeline = *opened;
     // These may have changed meanwhile.
     entry.pipeline->resources().budget->set_bytes_max(limits_.in_flight.pipeline_bytes);
     entry.pipeline->resources().memory->set_bytes_max(limits_.memory.pipeline_bytes);
@@ -277,14 +277,14 @@ void Pipelines::on_listed(const std::string& key, const Outcome& outcome) {
     if (missing.count > kMissingLogged)
       log::warn(log::About{entry.shown_name}, "pipeline {}: missing: {} in all", entry.shown_name, missing.count);
   }
-  for (const auto& one : waiting) one.on_open(outcome);
+  for (const auto& one : waiting) one.on_open(opened);
 }
 
-bool Pipelines::lists_again(Entry& entry, const Outcome& outcome) {
-  if (outcome) return false;
+bool Pipelines::lists_again(Entry& entry, const Opened& opened) {
+  if (opened) return false;
   // Somebody came while the listing that nobody had waited for was ending.
   const bool was_unwanted =
-      entry.work->end() == ListingWork::End::kUnwanted && outcome.error().trouble == Trouble::kStopping;
+      entry.work->end() == ListingWork::End::kUnwanted && opened.error().trouble == Trouble::kStopping;
   const bool was_refused =
       entry.work->charge()->refused_by() != nullptr && entry.work->end() != ListingWork::End::kTime;
   const bool may_make_room = was_refused && !entry.made_room;

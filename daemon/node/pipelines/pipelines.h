@@ -155,7 +155,7 @@ class Pipelines {
     std::shared_ptr<MemoryAccount> listing_memory;
   };
   // The listed pipeline with its cache shelves open, or why there is none.
-  using Outcome = Result<std::shared_ptr<pipeline::Pipeline>>;
+  using Opened = Result<std::shared_ptr<pipeline::Pipeline>>;
 
   // Answers `opening` for an entry that is there: at once, or when it is listed.
   Status wait_for(Entry& entry, Opening opening);
@@ -165,11 +165,11 @@ class Pipelines {
   void list(Entry& entry);
   User& user(uid_t uid);
   void weigh();  // gives lanes and groups their weights
-  Outcome list_now(const ToList& what);
+  Opened list_now(const ToList& what);
   std::unique_ptr<pipeline::Pipeline> list_anew(const ToList& what, const std::stop_token& stop);
   std::shared_ptr<pipeline::Pipeline> list_charged(const ToList& what);
-  void on_listed(const std::string& key, const Outcome& outcome);
-  bool lists_again(Entry& entry, const Outcome& outcome);
+  void on_listed(const std::string& key, const Opened& opened);
+  bool lists_again(Entry& entry, const Opened& opened);
   bool close_idle_beside(Entry& entry);
 
   EventLoop& loop_;

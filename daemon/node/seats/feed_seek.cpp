@@ -32,10 +32,10 @@ Status Feed::seek(delivery::ReaderId id, const control::SeekRequest& seek) {
 // A feed that still gathers its replicas waits for the missing replicas first.
 void Feed::go_where_all_want() {
   for (size_t i = 0; i < Seeks::kSeeksMax && state_ != State::kGathering; i++) {  // as many as can be met
-    const Seeks::Outcome outcome = seeks_.look();
-    if (outcome.parted) tell_of_parting();
-    if (!outcome.to) return;
-    go_to(*outcome.to);
+    const Seeks::Agreement agreement = seeks_.look();
+    if (agreement.parted) tell_of_parting();
+    if (!agreement.to) return;
+    go_to(*agreement.to);
   }
 }
 

@@ -31,7 +31,7 @@ bool Seeks::Replica::has_sought(sampler::Position to) const {
   return std::any_of(sought.begin(), sought.end(), [&](const control::SeekRequest& seek) { return seek.to == to; });
 }
 
-Seeks::Outcome Seeks::look() {
+Seeks::Agreement Seeks::look() {
   bool all_wait = !replicas_.empty();
   for (const auto& [id, replica] : replicas_) {
     if (replica.state == State::kReading && !replica.followed) return {};

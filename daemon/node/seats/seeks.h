@@ -45,11 +45,11 @@ class Seeks {
   // Preconditions: seek.run > run(id); seek.to is a position of the run, by its one name.
   void add(delivery::ReaderId id, const control::SeekRequest& seek);
 
-  struct Outcome {
+  struct Agreement {
     std::optional<sampler::Position> to;  // all replicas meet here now: met() follows
     bool parted = false;                  // each waits for the others, at different positions: part() follows
   };
-  Outcome look();
+  Agreement look();
   // Replicas that follow the others to a meeting, since they went there before they came back.
   std::vector<delivery::ReaderId> followers() const;
   // All replicas are at `to`. Returns the replicas that have no later seek, and so read again.

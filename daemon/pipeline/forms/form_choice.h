@@ -30,7 +30,7 @@ struct KeptForm {
 // The numbers on which the choice depends.
 struct CacheNeeds {
   uint64_t samples = 0;  // samples that the pipeline takes
-  uint64_t passes = 0;   // how often a run reads a sample, at the most; 0: endless
+  uint64_t passes = 0;   // how often a training run reads a sample, at the most; 0: endless
   // Prepared forms. A form that no sample has is missing, and so are all where the samples could not be read.
   std::vector<KeptForm> forms = {};
   uint64_t fetched_bytes_mean = 0;  // of a sample's content, of the fields that have forms; 0: it is not known

@@ -35,17 +35,17 @@ void VideoDecoder::shrink(size_t bytes_max) {
 }
 
 // One call of decode().
-class VideoDecoder::Run {
+class VideoDecoder::Decoding {
  public:
-  Run(VideoDecoder& decoder, const VideoIndex& index, const ByteParts& file, std::span<const uint32_t> wanted,
-      const VideoSink& sink)
+  Decoding(VideoDecoder& decoder, const VideoIndex& index, const ByteParts& file, std::span<const uint32_t> wanted,
+           const VideoSink& sink)
       : decoder_(decoder),
         index_(index),
         look_{index.picture, static_cast<AVPixelFormat>(index.pixels)},
         feeder_({*decoder.decoders_, *decoder.frames_, decoder.limits_}, index, file),
         wanted_(wanted),
         sink_(sink) {}
-  ~Run() { decoder_.packets_sent_ += feeder_.packets_sent(); }
+  ~Decoding() { decoder_.packets_sent_ += feeder_.packets_sent(); }
 
   Status run() {
     // Frames without times are counted as they come, so that each has to come.
@@ -238,7 +238,7 @@ Result<VideoIndex> VideoDecoder::index(const ByteParts& file, std::vector<ByteRa
 
 Status VideoDecoder::decode(const VideoIndex& index, const ByteParts& file, std::span<const uint32_t> wanted,
                             const VideoSink& sink) {
-  return Run(*this, index, file, wanted, sink).run();
+  return Decoding(*this, index, file, wanted, sink).run();
 }
 
 Result<VideoIndex> index_video(const ByteParts& file, const media::DecodeLimits& limits,

@@ -53,7 +53,7 @@ class VideoDecoder {
   void shrink(size_t bytes_max);
 
  private:
-  class Run;
+  class Decoding;
   class Look;
 
   const media::DecodeLimits limits_;

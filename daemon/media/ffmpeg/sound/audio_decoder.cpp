@@ -46,9 +46,9 @@ void AudioDecoder::shrink(size_t bytes_max) {
 }
 
 // One call of decode() or decode_mean().
-class AudioDecoder::Run {
+class AudioDecoder::Decoding {
  public:
-  Run(AudioDecoder& decoder, const AudioLink& link, const ByteParts& file)
+  Decoding(AudioDecoder& decoder, const AudioLink& link, const ByteParts& file)
       : decoder_(decoder), link_(link), file_(file), budget_(decoder.limits_) {
     if (!decoder.only_libavcodec_) flac_ = flac_stream_of(link);
   }
@@ -246,9 +246,9 @@ Status AudioDecoder::try_packet(const AudioLink& link, const ByteParts& file, si
   const auto channels = static_cast<uint64_t>(link.channels);
   if (tried.count == 0 || tried.count * channels > kFloatsMax) return Done{};
   std::vector<float> to(tried.count * channels);
-  Run run(*this, link, file);
-  run.start_from(packet - std::min(packet, kBefore));
-  return run.run(tried.first, tried.count, {to.data(), tried.count, link.channels, false});
+  Decoding decoding(*this, link, file);
+  decoding.start_from(packet - std::min(packet, kBefore));
+  return decoding.run(tried.first, tried.count, {to.data(), tried.count, link.channels, false});
 }
 
 Status AudioDecoder::decode_to(SampleTarget target, const AudioIndex& index, const ByteParts& file, uint64_t first,
@@ -257,7 +257,7 @@ Status AudioDecoder::decode_to(SampleTarget target, const AudioIndex& index, con
     const AudioLink& link = index.link_of(first);
     const uint64_t at = first - link.begin, some = std::min(end, link.begin + link.given) - first;
     const Status decoded = link.rate_hz == index.rate_hz
-                               ? Run(*this, link, file).run(at, some, target)
+                               ? Decoding(*this, link, file).run(at, some, target)
                                : decode_resampled(target, index.rate_hz, link, file, at, some);
     if (!decoded) return decoded;
     target = target.behind(some), first += some;
@@ -280,7 +280,7 @@ Status AudioDecoder::decode_resampled(SampleTarget target, int rate_hz, const Au
     const auto [in_first, in_count] = resampler.inputs(first, some, link.samples);
     in.resize(in_count * planes), mean.resize(target.is_mean ? some * planes : 0);
     const Status decoded =
-        Run(*this, link, file).run(in_first, in_count, {in.data(), in_count, target.channels, false});
+        Decoding(*this, link, file).run(in_first, in_count, {in.data(), in_count, target.channels, false});
     if (!decoded) return decoded;
     if (limits_.guard != nullptr) limits_.guard->spend(kOutputNs * some * planes);
     const size_t stride = target.is_mean ? some : target.stride;

@@ -48,7 +48,7 @@ class AudioDecoder {
   void shrink(size_t bytes_max);
 
  private:
-  class Run;
+  class Decoding;
 
   Status decode_to(SampleTarget target, const AudioIndex& index, const ByteParts& file, uint64_t first, uint64_t count);
   // The samples [first, first + count) that a link of another rate gives.

@@ -57,12 +57,12 @@ bool with_meaning(const AVFrame& frame, const Visit& visit) {
   }
 }
 
-// Calls run(step), with a step of 1 or 2 that the compiler knows: it takes several samples at once then.
-template <typename Run>
-void with_step(size_t step, const Run& run) {
-  if (step == 1) return run(std::integral_constant<size_t, 1>());
-  if (step == 2) return run(std::integral_constant<size_t, 2>());
-  run(step);
+// Calls act(step), with a step of 1 or 2 that the compiler knows: it takes several samples at once then.
+template <typename Act>
+void with_step(size_t step, const Act& act) {
+  if (step == 1) return act(std::integral_constant<size_t, 1>());
+  if (step == 2) return act(std::integral_constant<size_t, 2>());
+  act(step);
 }
 
 // Of one channel, [at, at + count). False: the decoder gives samples of a type that is not known.

@@ -19,6 +19,7 @@ namespace spdld::plain_scan_test {
 namespace {
 
 using Bytes = std::vector<uint8_t>;
+using image::OwnDecoding;
 using image::PlainScan;
 using test::Both;
 using test::box_in;
@@ -26,7 +27,6 @@ using test::JpegOptions;
 using test::on_every_target;
 using test::PlanesMemory;
 using test::Subsampling;
-using Outcome = image::OwnDecoding;
 
 void read_header(jpeg_decompress_struct& jpeg, Bytes& bytes) {
   jpeg_mem_src(&jpeg, bytes.data(), bytes.size());
@@ -34,11 +34,11 @@ void read_header(jpeg_decompress_struct& jpeg, Bytes& bytes) {
 }
 
 // What the baseline decoder alone says to a whole picture; none: libjpeg takes not even its header.
-std::optional<Outcome> outcome_of(Bytes jpeg, bool to_end = true) {
+std::optional<OwnDecoding> outcome_of(Bytes jpeg, bool to_end = true) {
   image::Codec codec({});
   image::PlanesShapes shapes;
   if (!codec.attempt(read_header, jpeg) || !codec.attempt(image::find_planes_shapes, shapes)) return std::nullopt;
-  if (!shapes[0]) return Outcome::kLeft;
+  if (!shapes[0]) return OwnDecoding::kLeft;
   PlanesMemory memory(*shapes[0], 0);
   const std::span<const uint8_t> coded = std::span(jpeg).last(codec.jpeg().src->bytes_in_buffer);
   return PlainScan().read(codec.jpeg(), coded,
@@ -62,7 +62,7 @@ TEST_CASE("the baseline decoder takes what encoders write", "[plain]") {
       const int width = 1 + static_cast<int>(random() % 200), height = 1 + static_cast<int>(random() % 200);
       const Bytes jpeg = test::make_jpeg(width, height, options);
       CAPTURE(kind.grey, static_cast<int>(kind.subsampling), quality, restart_interval, width, height, optimized);
-      CHECK(outcome_of(jpeg) == Outcome::kDone);
+      CHECK(outcome_of(jpeg) == OwnDecoding::kDone);
       CHECK(both.difference(jpeg, box_in(width, height, random), false).empty());
       CHECK(both.difference(jpeg, box_in(width, height, random), true).empty());
     }
@@ -97,7 +97,7 @@ TEST_CASE("the inverse DCT has libjpeg's samples on every instruction set", "[pl
     int differing = 0, left = 0;
     for (const Bytes& jpeg : pictures) {
       differing += !both.difference(jpeg, {0, 0, 1, 1}, false).empty();
-      left += outcome_of(jpeg) != Outcome::kDone;
+      left += outcome_of(jpeg) != OwnDecoding::kDone;
     }
     CHECK(differing == 0);
     CHECK(left == (target == HWY_SCALAR ? 40 : 0));
@@ -110,16 +110,16 @@ TEST_CASE("JPEGs of other kinds are not the baseline decoder's", "[plain]") {
   SECTION("a scan for each component") { options.separate_scans = true; }
   SECTION("arithmetic coding") { options.arithmetic = true; }
   SECTION("inks") { options.cmyk = true; }
-  CHECK(outcome_of(test::make_jpeg(60, 50, options)) == Outcome::kLeft);
+  CHECK(outcome_of(test::make_jpeg(60, 50, options)) == OwnDecoding::kLeft);
 }
 
 TEST_CASE("a scan that does not end where the picture does is libjpeg's, where damage is refused", "[plain]") {
   const Bytes jpeg = test::make_jpeg(60, 50);
   Bytes longer = jpeg;
   longer.insert(longer.end() - 2, {0x12, 0x34});
-  CHECK(outcome_of(jpeg, true) == Outcome::kDone);
-  CHECK(outcome_of(longer, true) == Outcome::kLeft);
-  CHECK(outcome_of(longer, false) == Outcome::kDone);
+  CHECK(outcome_of(jpeg, true) == OwnDecoding::kDone);
+  CHECK(outcome_of(longer, true) == OwnDecoding::kLeft);
+  CHECK(outcome_of(longer, false) == OwnDecoding::kDone);
 }
 
 TEST_CASE("codes that are none leave nothing behind", "[plain]") { test::check_codes_that_are_none({}); }
