@@ -9,7 +9,7 @@
 namespace spdld::media {
 namespace {
 
-using AddOperation = void (*)(const Part& part, Nodes& nodes);
+using AddOperation = void (*)(const PlacedOperation& placed, Nodes& nodes);
 
 // In the order of the table, as config::operations().
 constexpr AddOperation kAdd[] = {

@@ -155,7 +155,7 @@ class Node {
 using Nodes = std::vector<std::unique_ptr<Node>>;
 
 // An operation at its place in a chain, for the function that adds its code.
-struct Part {
+struct PlacedOperation {
   const config::OperationSpec& spec;
   const config::Signature& takes;
   const config::Signature& gives;

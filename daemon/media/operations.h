@@ -8,7 +8,7 @@
 
 namespace spdld::media::ops {
 
-#define OPERATION(name, medium) void name(const Part& part, Nodes& nodes);
+#define OPERATION(name, medium) void name(const PlacedOperation& placed, Nodes& nodes);
 #include "config/operations.inc"
 #undef OPERATION
 

@@ -28,15 +28,15 @@ class WorkTimes {
   // `name`: a text that lives for ever.
   void add(std::string_view name, uint64_t ns) {
     for (size_t i = 0; i < kNamesMax; i++) {
-      Part& part = parts_[i];
+      NamedTime& time = times_[i];
       const char* taken = nullptr;
       // The first thread that comes takes a free part. A name has one length, since it has one address.
-      const bool is_mine = part.name.load(std::memory_order_acquire) == name.data() ||
-                           part.name.compare_exchange_strong(taken, name.data(), std::memory_order_acq_rel) ||
+      const bool is_mine = time.name.load(std::memory_order_acquire) == name.data() ||
+                           time.name.compare_exchange_strong(taken, name.data(), std::memory_order_acq_rel) ||
                            taken == name.data() || i + 1 == kNamesMax;
       if (!is_mine) continue;
-      part.bytes.store(name.size(), std::memory_order_relaxed);
-      return part.ns.add(ns);
+      time.bytes.store(name.size(), std::memory_order_relaxed);
+      return time.ns.add(ns);
     }
   }
 
@@ -44,21 +44,21 @@ class WorkTimes {
   // Calls seen(name, ns) for each name. Equal names that lie in two places may come twice.
   template <typename Seen>
   void for_each(Seen seen) const {
-    for (const Part& part : parts_) {
-      const char* const name = part.name.load(std::memory_order_acquire);
-      const size_t bytes = part.bytes.load(std::memory_order_relaxed);
-      if (name != nullptr && bytes > 0) seen(std::string_view(name, bytes), part.ns.value());
+    for (const NamedTime& time : times_) {
+      const char* const name = time.name.load(std::memory_order_acquire);
+      const size_t bytes = time.bytes.load(std::memory_order_relaxed);
+      if (name != nullptr && bytes > 0) seen(std::string_view(name, bytes), time.ns.value());
     }
   }
 
  private:
-  struct Part {
+  struct NamedTime {
     std::atomic<const char*> name{nullptr};
     std::atomic<size_t> bytes{0};
     Counter ns;
   };
   Counter samples_;
-  std::array<Part, kNamesMax> parts_;
+  std::array<NamedTime, kNamesMax> times_;
 };
 
 class WorkTimer {

@@ -12,12 +12,12 @@ namespace {
 // place of one. The sample's own objects come first, and lose the pixels that are covered.
 class CopyPaste final : public Operation, public Lists {
  public:
-  explicit CopyPaste(const Part& part)
-      : shape_(shape_of(part.images.front())),
-        format_(part.boxes),
-        pixels_min_(static_cast<uint64_t>(part.spec.integer("min_pixels"))) {
-    const bool is_planar = part.images.front().layout == config::Layout::kNchw;
-    const uint64_t element = config::dtype_bytes(part.images.front().dtype);
+  explicit CopyPaste(const PlacedOperation& placed)
+      : shape_(shape_of(placed.images.front())),
+        format_(placed.boxes),
+        pixels_min_(static_cast<uint64_t>(placed.spec.integer("min_pixels"))) {
+    const bool is_planar = placed.images.front().layout == config::Layout::kNchw;
+    const uint64_t element = config::dtype_bytes(placed.images.front().dtype);
     pixel_bytes_ = is_planar ? element : shape_.channels * element;
     planes_ = is_planar ? shape_.channels : 1;
   }
@@ -115,7 +115,7 @@ class CopyPaste final : public Operation, public Lists {
 
 namespace ops {
 
-std::unique_ptr<Operation> copy_paste(const Part& part) { return std::make_unique<CopyPaste>(part); }
+std::unique_ptr<Operation> copy_paste(const PlacedOperation& placed) { return std::make_unique<CopyPaste>(placed); }
 
 }  // namespace ops
 

@@ -10,8 +10,9 @@ namespace {
 
 class Cutmix final : public Operation {
  public:
-  explicit Cutmix(const Part& part) : alpha_(part.spec.number("alpha")), shape_(shape_of(part.images.front())) {
-    for (const config::Signature& image : part.images) {
+  explicit Cutmix(const PlacedOperation& placed)
+      : alpha_(placed.spec.number("alpha")), shape_(shape_of(placed.images.front())) {
+    for (const config::Signature& image : placed.images) {
       const bool is_planar = image.layout == config::Layout::kNchw;
       const uint64_t channels = shape_of(image).channels, element = config::dtype_bytes(image.dtype);
       images_.push_back({is_planar ? element : channels * element, is_planar ? channels : 1});
@@ -57,7 +58,7 @@ class Cutmix final : public Operation {
 
 namespace ops {
 
-std::unique_ptr<Operation> cutmix(const Part& part) { return std::make_unique<Cutmix>(part); }
+std::unique_ptr<Operation> cutmix(const PlacedOperation& placed) { return std::make_unique<Cutmix>(placed); }
 
 }  // namespace ops
 

@@ -10,8 +10,8 @@ namespace {
 
 class Mixup final : public Operation {
  public:
-  explicit Mixup(const Part& part) : alpha_(part.spec.number("alpha")) {
-    for (const config::Signature& image : part.images) {
+  explicit Mixup(const PlacedOperation& placed) : alpha_(placed.spec.number("alpha")) {
+    for (const config::Signature& image : placed.images) {
       const auto shape = image.shape();
       const int64_t elements = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
       images_.push_back({image.dtype, static_cast<size_t>(elements)});
@@ -40,7 +40,7 @@ class Mixup final : public Operation {
 
 namespace ops {
 
-std::unique_ptr<Operation> mixup(const Part& part) { return std::make_unique<Mixup>(part); }
+std::unique_ptr<Operation> mixup(const PlacedOperation& placed) { return std::make_unique<Mixup>(placed); }
 
 }  // namespace ops
 

@@ -13,16 +13,16 @@ namespace {
 // right, the lower left and the lower right. Each shows its corner there, so that no pixel is resized.
 class Mosaic final : public Operation, public Lists {
  public:
-  explicit Mosaic(const Part& part)
-      : shape_(shape_of(part.images.front())),
-        format_(part.boxes),
-        side_min_(static_cast<float>(part.spec.number("min_size"))),
-        area_min_(static_cast<float>(part.spec.number("min_area"))),
-        part_min_(static_cast<float>(part.spec.number("min_part"))) {
-    const auto& center = part.spec.numbers("center");
+  explicit Mosaic(const PlacedOperation& placed)
+      : shape_(shape_of(placed.images.front())),
+        format_(placed.boxes),
+        side_min_(static_cast<float>(placed.spec.number("min_size"))),
+        area_min_(static_cast<float>(placed.spec.number("min_area"))),
+        part_min_(static_cast<float>(placed.spec.number("min_part"))) {
+    const auto& center = placed.spec.numbers("center");
     std::tie(center_[0], center_[1]) = std::minmax(center[0], center[1]);
-    const bool is_planar = part.images.front().layout == config::Layout::kNchw;
-    const uint64_t element = config::dtype_bytes(part.images.front().dtype);
+    const bool is_planar = placed.images.front().layout == config::Layout::kNchw;
+    const uint64_t element = config::dtype_bytes(placed.images.front().dtype);
     pixel_bytes_ = is_planar ? element : shape_.channels * element;
     planes_ = is_planar ? shape_.channels : 1;
   }
@@ -128,7 +128,7 @@ class Mosaic final : public Operation, public Lists {
 
 namespace ops {
 
-std::unique_ptr<Operation> mosaic(const Part& part) { return std::make_unique<Mosaic>(part); }
+std::unique_ptr<Operation> mosaic(const PlacedOperation& placed) { return std::make_unique<Mosaic>(placed); }
 
 }  // namespace ops
 

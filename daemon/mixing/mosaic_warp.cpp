@@ -16,19 +16,19 @@ namespace {
 // the four around its place, and a mask's is the nearest.
 class MosaicWarp final : public Operation, public Lists {
  public:
-  explicit MosaicWarp(const Part& part)
-      : shape_(shape_of(part.images.front())),
-        format_(part.boxes),
-        degrees_(part.spec.number("degrees")),
-        translate_(part.spec.number("translate")),
-        shear_(part.spec.number("shear")),
-        fill_(static_cast<uint8_t>(std::lrint(part.spec.number("fill")))),
-        side_min_(static_cast<float>(part.spec.number("min_size"))),
-        part_min_(static_cast<float>(part.spec.number("min_part"))),
-        aspect_max_(static_cast<float>(part.spec.number("max_aspect"))),
-        is_planar_(part.images.front().layout == config::Layout::kNchw) {
+  explicit MosaicWarp(const PlacedOperation& placed)
+      : shape_(shape_of(placed.images.front())),
+        format_(placed.boxes),
+        degrees_(placed.spec.number("degrees")),
+        translate_(placed.spec.number("translate")),
+        shear_(placed.spec.number("shear")),
+        fill_(static_cast<uint8_t>(std::lrint(placed.spec.number("fill")))),
+        side_min_(static_cast<float>(placed.spec.number("min_size"))),
+        part_min_(static_cast<float>(placed.spec.number("min_part"))),
+        aspect_max_(static_cast<float>(placed.spec.number("max_aspect"))),
+        is_planar_(placed.images.front().layout == config::Layout::kNchw) {
     const auto ordered = [&](const char* name) {
-      const auto& pair = part.spec.numbers(name);
+      const auto& pair = placed.spec.numbers(name);
       return std::array{std::min(pair[0], pair[1]), std::max(pair[0], pair[1])};
     };
     center_ = ordered("center");
@@ -240,7 +240,7 @@ class MosaicWarp final : public Operation, public Lists {
 
 namespace ops {
 
-std::unique_ptr<Operation> mosaic_warp(const Part& part) { return std::make_unique<MosaicWarp>(part); }
+std::unique_ptr<Operation> mosaic_warp(const PlacedOperation& placed) { return std::make_unique<MosaicWarp>(placed); }
 
 }  // namespace ops
 

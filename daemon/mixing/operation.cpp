@@ -16,9 +16,9 @@ constexpr std::array kMake = {
 
 }  // namespace
 
-std::unique_ptr<Operation> make_operation(const Part& part) {
-  const auto* type = config::find_batch_operation(part.spec.op);
-  return kMake.at(static_cast<size_t>(type - config::batch_operations().data()))(part);
+std::unique_ptr<Operation> make_operation(const PlacedOperation& placed) {
+  const auto* type = config::find_batch_operation(placed.spec.op);
+  return kMake.at(static_cast<size_t>(type - config::batch_operations().data()))(placed);
 }
 
 }  // namespace spdld::mixing

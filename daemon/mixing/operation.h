@@ -86,12 +86,12 @@ class Operation {
   virtual const Lists* lists() const { return nullptr; }
 };
 
-struct Part {
+struct PlacedOperation {
   const config::BatchOperationSpec& spec;
   std::vector<config::Signature> images;  // the ends of spec.images
   BoxFormat boxes = BoxFormat::kXyxy;     // of the list of boxes, where the operation has one
 };
 // Precondition: config/checks/load.h has accepted the operation.
-std::unique_ptr<Operation> make_operation(const Part& part);
+std::unique_ptr<Operation> make_operation(const PlacedOperation& placed);
 
 }  // namespace spdld::mixing

@@ -5,7 +5,7 @@
 
 namespace spdld::mixing::ops {
 
-#define BATCH_OPERATION(name) std::unique_ptr<Operation> name(const Part& part);
+#define BATCH_OPERATION(name) std::unique_ptr<Operation> name(const PlacedOperation& placed);
 #include "config/batch_operations.inc"
 #undef BATCH_OPERATION
 

@@ -51,10 +51,10 @@ Mixer::Mixer(const config::PipelineSpec& spec, const batch::Layout& layout)
     applied.partners = type.partners;
     partners_max_ = std::max(partners_max_, applied.partners);
     applied.uses.resize(layout.tensors().size());
-    mixing::Part part{op, {}};
+    mixing::PlacedOperation placed{op, {}};
     for (const auto& name : op.images) {
-      applied.uses[index_of(layout, name)] = Use{Use::How::kImage, part.images.size()};
-      part.images.push_back(config::end_of(output_of(spec, name)));
+      applied.uses[index_of(layout, name)] = Use{Use::How::kImage, placed.images.size()};
+      placed.images.push_back(config::end_of(output_of(spec, name)));
     }
     const bool has_lists = !type.boxes.empty();
     for (const auto& name : op.labels) {
@@ -69,19 +69,19 @@ Mixer::Mixer(const config::PipelineSpec& spec, const batch::Layout& layout)
       applied.rows_max = layout.length_max(*applied.boxes);
       for (const auto& label : op.labels)
         applied.rows_max = std::min(applied.rows_max, layout.length_max(index_of(layout, label)));
-      part.boxes = box_format_named(config::box_format_of(output_of(spec, name)));
+      placed.boxes = box_format_named(config::box_format_of(output_of(spec, name)));
     }
     if (!type.inside.empty() && !op.text(std::string(type.inside)).empty()) {
-      const config::PictureShape shape = config::shape_of(part.images.front());
+      const config::PictureShape shape = config::shape_of(placed.images.front());
       applied.inside = index_of(layout, op.text(std::string(type.inside)));
       applied.height = shape.height, applied.width = shape.width;
     }
     if (!type.masks.empty()) {
-      const config::PictureShape shape = config::shape_of(part.images.front());
+      const config::PictureShape shape = config::shape_of(placed.images.front());
       applied.masks = index_of(layout, op.text(type.masks));
       applied.pixels = shape.height * shape.width;
     }
-    applied.operation = mixing::make_operation(part);
+    applied.operation = mixing::make_operation(placed);
   }
   for (size_t i = 0; i < layout.tensors().size(); i++)
     if (std::any_of(applied_.begin(), applied_.end(), [i](const Applied& one) { return one.uses[i].has_value(); }))

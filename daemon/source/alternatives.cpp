@@ -75,7 +75,7 @@ class WithAlternatives final : public Listing {
   void expect(uint64_t sample, uint64_t place, uint64_t horizon) const override {
     inside_->expect(sample, place, horizon);
   }
-  std::span<const Part> parts() const override { return inside_->parts(); }
+  std::span<const JoinedPart> parts() const override { return inside_->parts(); }
 
  private:
   std::unique_ptr<Listing> inside_;

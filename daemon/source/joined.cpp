@@ -93,7 +93,7 @@ class JoinedListing final : public Listing {
     return most;
   }
   bool unchanged() const override {
-    return std::all_of(parts_.begin(), parts_.end(), [](const Part& part) { return part.listing->unchanged(); });
+    return std::all_of(parts_.begin(), parts_.end(), [](const JoinedPart& part) { return part.listing->unchanged(); });
   }
   std::span<const uint64_t> archive_starts() const override { return starts_; }
   bool has_rows() const override { return parts_.front().listing->has_rows(); }
@@ -113,7 +113,7 @@ class JoinedListing final : public Listing {
     const size_t part = part_of_sample(sample);
     return field != source_field() && parts_[part].listing->gather(local(sample, part), ids_[part][field], pieces);
   }
-  std::span<const Part> parts() const override { return parts_; }
+  std::span<const JoinedPart> parts() const override { return parts_; }
 
  private:
   // In the order of the first part; `source` is the last one, and hides members that are called so.
@@ -122,7 +122,7 @@ class JoinedListing final : public Listing {
     for (const Field& field : parts_.front().listing->fields()) {
       std::vector<FieldId> ids;
       Field joined = field;
-      for (const Part& part : parts_) {
+      for (const JoinedPart& part : parts_) {
         FieldId id = 0;
         const Field* found = part.listing->find_field(field.name, &id);
         if (found == nullptr || found->kind != field.kind) break;
@@ -140,13 +140,13 @@ class JoinedListing final : public Listing {
   }
 
   void unite_classes() {
-    for (const Part& part : parts_) {
+    for (const JoinedPart& part : parts_) {
       const auto classes = part.listing->classes();
       classes_.insert(classes_.end(), classes.begin(), classes.end());
     }
     std::sort(classes_.begin(), classes_.end());
     classes_.erase(std::unique(classes_.begin(), classes_.end()), classes_.end());
-    for (const Part& part : parts_) {
+    for (const JoinedPart& part : parts_) {
       std::vector<int64_t> numbers;
       for (const auto& name : part.listing->classes())
         numbers.push_back(std::lower_bound(classes_.begin(), classes_.end(), name) - classes_.begin());
@@ -157,13 +157,13 @@ class JoinedListing final : public Listing {
   FieldId source_field() const { return static_cast<FieldId>(fields_.size() - 1); }
   size_t part_of_sample(uint64_t sample) const {
     const auto after = std::upper_bound(parts_.begin(), parts_.end(), sample,
-                                        [](uint64_t wanted, const Part& part) { return wanted < part.first; });
+                                        [](uint64_t wanted, const JoinedPart& part) { return wanted < part.first; });
     return static_cast<size_t>(after - parts_.begin()) - 1;
   }
   uint64_t local(uint64_t sample, size_t part) const { return sample - parts_[part].first; }
 
   std::vector<NamedListing> listings_;
-  std::vector<Part> parts_;
+  std::vector<JoinedPart> parts_;
   uint64_t size_ = 0;
   std::vector<uint64_t> records_ = {0};  // sums over the parts before
   std::vector<Field> fields_;

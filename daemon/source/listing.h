@@ -112,12 +112,12 @@ class Listing {
   virtual void expect(uint64_t /*sample*/, uint64_t /*place*/, uint64_t /*horizon*/) const {}
 
   // The parts of a listing that joins several listings (joined.h), in order. They live as long as the joined listing.
-  struct Part {
+  struct JoinedPart {
     std::string name;
     const Listing* listing;
     uint64_t first;  // the id of its first sample
   };
-  virtual std::span<const Part> parts() const { return {}; }
+  virtual std::span<const JoinedPart> parts() const { return {}; }
 
   // --- Rows ---
   //

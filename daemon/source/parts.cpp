@@ -18,9 +18,9 @@ namespace {
 constexpr uint64_t kThreads = 8;
 constexpr auto kProgressEvery = std::chrono::milliseconds(100);
 
-class Parts {
+class PartWorkers {
  public:
-  Parts(uint64_t count, const std::function<void(uint64_t)>& part) : count_(count), part_(part) {}
+  PartWorkers(uint64_t count, const std::function<void(uint64_t)>& part) : count_(count), part_(part) {}
 
   void work() {
     for (uint64_t i = next_++; i < count_ && !failed_; i = next_++) {
@@ -68,7 +68,7 @@ void check_stop(const std::stop_token& stop) {
 void run_parts(uint64_t count, const std::function<void(uint64_t)>& part, const Amount& amount,
                const Progress& progress, const std::stop_token& stop) {
   check_stop(stop);
-  Parts parts(count, part);
+  PartWorkers parts(count, part);
   const uint64_t thread_count = std::min(kThreads, count);
   {
     std::vector<std::jthread> threads;

@@ -11,9 +11,9 @@ Error refused(std::string clause) { return {Trouble::kContent, "the .npy file ca
 
 class ParseNpy final : public media::Node {
  public:
-  explicit ParseNpy(const media::Part& part) : output_(part.output), dtype_(part.gives.dtype) {
-    if (const int64_t length = part.spec.integer("length"); length != 0) length_ = static_cast<uint64_t>(length);
-    for (const double size : part.spec.numbers("shape")) value_shape_.push_back(static_cast<uint64_t>(size));
+  explicit ParseNpy(const media::PlacedOperation& placed) : output_(placed.output), dtype_(placed.gives.dtype) {
+    if (const int64_t length = placed.spec.integer("length"); length != 0) length_ = static_cast<uint64_t>(length);
+    for (const double size : placed.spec.numbers("shape")) value_shape_.push_back(static_cast<uint64_t>(size));
     for (const uint64_t size : value_shape_) value_elements_ *= size;
   }
 
@@ -73,6 +73,8 @@ class ParseNpy final : public media::Node {
 
 namespace spdld::media::ops {
 
-void parse_npy(const Part& part, Nodes& nodes) { nodes.push_back(std::make_unique<array::ParseNpy>(part)); }
+void parse_npy(const PlacedOperation& placed, Nodes& nodes) {
+  nodes.push_back(std::make_unique<array::ParseNpy>(placed));
+}
 
 }  // namespace spdld::media::ops

@@ -9,10 +9,10 @@ namespace {
 
 class Raw final : public media::Node {
  public:
-  explicit Raw(const media::Part& part)
-      : output_(part.output), dtype_(part.gives.dtype), offset_(part.spec.integer("offset")) {
+  explicit Raw(const media::PlacedOperation& placed)
+      : output_(placed.output), dtype_(placed.gives.dtype), offset_(placed.spec.integer("offset")) {
     bool is_first = true;
-    for (const double size : part.spec.numbers("shape")) {
+    for (const double size : placed.spec.numbers("shape")) {
       varies_ |= is_first && size == 0;
       if (size > 0) value_bytes_ *= static_cast<uint64_t>(size);
       is_first = false;
@@ -63,6 +63,6 @@ class Raw final : public media::Node {
 
 namespace spdld::media::ops {
 
-void raw(const Part& part, Nodes& nodes) { nodes.push_back(std::make_unique<array::Raw>(part)); }
+void raw(const PlacedOperation& placed, Nodes& nodes) { nodes.push_back(std::make_unique<array::Raw>(placed)); }
 
 }  // namespace spdld::media::ops

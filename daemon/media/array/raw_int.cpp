@@ -9,11 +9,11 @@ namespace {
 
 class RawInt final : public media::Node {
  public:
-  explicit RawInt(const media::Part& part)
-      : output_(part.output),
-        size_(config::dtype_bytes(config::dtype_named(part.spec.text("dtype")))),
-        is_signed_(part.spec.text("dtype").front() == 'i'),
-        offset_(part.spec.integer("offset")) {}
+  explicit RawInt(const media::PlacedOperation& placed)
+      : output_(placed.output),
+        size_(config::dtype_bytes(config::dtype_named(placed.spec.text("dtype")))),
+        is_signed_(placed.spec.text("dtype").front() == 'i'),
+        offset_(placed.spec.integer("offset")) {}
 
  private:
   Status run(media::Value& value, const media::Call&) const override {
@@ -46,6 +46,6 @@ class RawInt final : public media::Node {
 
 namespace spdld::media::ops {
 
-void raw_int(const Part& part, Nodes& nodes) { nodes.push_back(std::make_unique<array::RawInt>(part)); }
+void raw_int(const PlacedOperation& placed, Nodes& nodes) { nodes.push_back(std::make_unique<array::RawInt>(placed)); }
 
 }  // namespace spdld::media::ops

@@ -7,11 +7,11 @@ namespace {
 
 class ConvertAudio final : public media::Node {
  public:
-  explicit ConvertAudio(const media::Part& part)
-      : output_(part.output),
-        dtype_(part.gives.dtype),
-        is_channels_first_(part.spec.text("layout") == "channels-first"),
-        varies_(!part.takes.dimensions[0].is_fixed()) {}
+  explicit ConvertAudio(const media::PlacedOperation& placed)
+      : output_(placed.output),
+        dtype_(placed.gives.dtype),
+        is_channels_first_(placed.spec.text("layout") == "channels-first"),
+        varies_(!placed.takes.dimensions[0].is_fixed()) {}
 
  private:
   Status run(media::Value& value, const media::Call& call) const override {
@@ -40,6 +40,8 @@ class ConvertAudio final : public media::Node {
 
 namespace spdld::media::ops {
 
-void convert_audio(const Part& part, Nodes& nodes) { nodes.push_back(std::make_unique<audio::ConvertAudio>(part)); }
+void convert_audio(const PlacedOperation& placed, Nodes& nodes) {
+  nodes.push_back(std::make_unique<audio::ConvertAudio>(placed));
+}
 
 }  // namespace spdld::media::ops

@@ -6,7 +6,7 @@ namespace {
 
 class CropAudio final : public media::Node {
  public:
-  explicit CropAudio(const media::Part& part) : output_(part.output), segment_(part) {}
+  explicit CropAudio(const media::PlacedOperation& placed) : output_(placed.output), segment_(placed) {}
 
  private:
   Status run(media::Value& value, const media::Call& call) const override {
@@ -29,6 +29,8 @@ class CropAudio final : public media::Node {
 
 namespace spdld::media::ops {
 
-void crop_audio(const Part& part, Nodes& nodes) { nodes.push_back(std::make_unique<audio::CropAudio>(part)); }
+void crop_audio(const PlacedOperation& placed, Nodes& nodes) {
+  nodes.push_back(std::make_unique<audio::CropAudio>(placed));
+}
 
 }  // namespace spdld::media::ops

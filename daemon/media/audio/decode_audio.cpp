@@ -16,14 +16,14 @@ namespace {
 
 class DecodeAudio final : public media::Node {
  public:
-  explicit DecodeAudio(const media::Part& part)
-      : output_(part.output),
+  explicit DecodeAudio(const media::PlacedOperation& placed)
+      : output_(placed.output),
         index_id_(ffmpeg::kept_audio_id()),
-        segment_(part),
-        part_(part.spec),
-        clip_(part.spec.text("clip")),
-        rate_hz_(static_cast<int>(part.spec.integer("rate"))),
-        channels_(part.gives.channels) {}
+        segment_(placed),
+        part_(placed.spec),
+        clip_(placed.spec.text("clip")),
+        rate_hz_(static_cast<int>(placed.spec.integer("rate"))),
+        channels_(placed.gives.channels) {}
 
  private:
   Status announce(const media::Call& call) const override {
@@ -196,9 +196,9 @@ class DecodeAudio final : public media::Node {
 
 namespace spdld::media::ops {
 
-void decode_audio(const Part& part, Nodes& nodes) {
+void decode_audio(const PlacedOperation& placed, Nodes& nodes) {
   ffmpeg::load_libraries();
-  nodes.push_back(std::make_unique<audio::DecodeAudio>(part));
+  nodes.push_back(std::make_unique<audio::DecodeAudio>(placed));
 }
 
 }  // namespace spdld::media::ops

@@ -44,12 +44,12 @@ std::span<const double> FrameThread::bins() {
   return spectrum_;
 }
 
-FrameNode::FrameNode(const media::Part& part, const config::FrameSettings& frames, const Shape& shape)
-    : output_(part.output),
+FrameNode::FrameNode(const media::PlacedOperation& placed, const config::FrameSettings& frames, const Shape& shape)
+    : output_(placed.output),
       frames_(frames),
       shape_(shape),
-      dtype_(part.gives.dtype),
-      varies_(!part.takes.dimensions[0].is_fixed()) {}
+      dtype_(placed.gives.dtype),
+      varies_(!placed.takes.dimensions[0].is_fixed()) {}
 
 Status FrameNode::run(media::Value& value, const media::Call& call) const {
   auto& thread = call.workspace.of<FrameThread>();

@@ -48,7 +48,7 @@ class FrameNode : public media::Node {
     size_t written;   // values of a frame that complete() leaves for the tensor
     bool is_time_first;
   };
-  FrameNode(const media::Part& part, const config::FrameSettings& frames, const Shape& shape);
+  FrameNode(const media::PlacedOperation& placed, const config::FrameSettings& frames, const Shape& shape);
 
   Status run(media::Value& value, const media::Call& call) const final;
   std::vector<std::string> code() const final { return {"fourier double 1"}; }

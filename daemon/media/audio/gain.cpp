@@ -6,7 +6,7 @@ namespace {
 
 class Gain final : public media::Node {
  public:
-  explicit Gain(const media::Part& part) : factor_(factor_of(part.spec.number("db"))) {}
+  explicit Gain(const media::PlacedOperation& placed) : factor_(factor_of(placed.spec.number("db"))) {}
 
  private:
   Status run(media::Value& value, const media::Call&) const override {
@@ -23,6 +23,6 @@ class Gain final : public media::Node {
 
 namespace spdld::media::ops {
 
-void gain(const Part& part, Nodes& nodes) { nodes.push_back(std::make_unique<audio::Gain>(part)); }
+void gain(const PlacedOperation& placed, Nodes& nodes) { nodes.push_back(std::make_unique<audio::Gain>(placed)); }
 
 }  // namespace spdld::media::ops

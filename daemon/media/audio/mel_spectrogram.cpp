@@ -9,12 +9,12 @@ namespace {
 
 class MelSpectrogram final : public FrameNode {
  public:
-  explicit MelSpectrogram(const media::Part& part)
-      : MelSpectrogram(part, config::mel_settings(part.spec, part.takes)) {}
+  explicit MelSpectrogram(const media::PlacedOperation& placed)
+      : MelSpectrogram(placed, config::mel_settings(placed.spec, placed.takes)) {}
 
  private:
-  MelSpectrogram(const media::Part& part, const config::MelSettings& settings)
-      : FrameNode(part, settings.frames,
+  MelSpectrogram(const media::PlacedOperation& placed, const config::MelSettings& settings)
+      : FrameNode(placed, settings.frames,
                   {static_cast<size_t>(settings.mels), static_cast<size_t>(settings.mels), settings.is_time_first}),
         bank_(settings),
         levels_(settings.levels) {}
@@ -36,6 +36,8 @@ class MelSpectrogram final : public FrameNode {
 
 namespace spdld::media::ops {
 
-void mel_spectrogram(const Part& part, Nodes& nodes) { nodes.push_back(std::make_unique<audio::MelSpectrogram>(part)); }
+void mel_spectrogram(const PlacedOperation& placed, Nodes& nodes) {
+  nodes.push_back(std::make_unique<audio::MelSpectrogram>(placed));
+}
 
 }  // namespace spdld::media::ops

@@ -29,11 +29,12 @@ std::vector<double> cosines(const config::CepstrumSettings& settings) {
 
 class Mfcc final : public FrameNode {
  public:
-  explicit Mfcc(const media::Part& part) : Mfcc(part, config::cepstrum_settings(part.spec, part.takes)) {}
+  explicit Mfcc(const media::PlacedOperation& placed)
+      : Mfcc(placed, config::cepstrum_settings(placed.spec, placed.takes)) {}
 
  private:
-  Mfcc(const media::Part& part, const config::CepstrumSettings& settings)
-      : FrameNode(part, settings.mel.frames,
+  Mfcc(const media::PlacedOperation& placed, const config::CepstrumSettings& settings)
+      : FrameNode(placed, settings.mel.frames,
                   {static_cast<size_t>(settings.mel.mels), static_cast<size_t>(settings.coefficients),
                    settings.mel.is_time_first}),
         bank_(settings.mel),
@@ -89,6 +90,6 @@ class Mfcc final : public FrameNode {
 
 namespace spdld::media::ops {
 
-void mfcc(const Part& part, Nodes& nodes) { nodes.push_back(std::make_unique<audio::Mfcc>(part)); }
+void mfcc(const PlacedOperation& placed, Nodes& nodes) { nodes.push_back(std::make_unique<audio::Mfcc>(placed)); }
 
 }  // namespace spdld::media::ops

@@ -10,15 +10,15 @@ namespace {
 
 class MixNoise final : public media::Node {
  public:
-  explicit MixNoise(const media::Part& part)
-      : noises_(part, part.spec.text("noises"), Recordings::Channel::kMean,
-                static_cast<uint64_t>(part.spec.integer("memory_max"))),
-        least_db_(part.spec.numbers("snr_db")[0]),
-        greatest_db_(part.spec.numbers("snr_db")[1]),
-        least_(static_cast<uint64_t>(part.spec.numbers("count")[0])),
-        greatest_(static_cast<uint64_t>(part.spec.numbers("count")[1])),
-        probability_(part.spec.number("p")),
-        draw_(draw_of(part.spec)) {}
+  explicit MixNoise(const media::PlacedOperation& placed)
+      : noises_(placed, placed.spec.text("noises"), Recordings::Channel::kMean,
+                static_cast<uint64_t>(placed.spec.integer("memory_max"))),
+        least_db_(placed.spec.numbers("snr_db")[0]),
+        greatest_db_(placed.spec.numbers("snr_db")[1]),
+        least_(static_cast<uint64_t>(placed.spec.numbers("count")[0])),
+        greatest_(static_cast<uint64_t>(placed.spec.numbers("count")[1])),
+        probability_(placed.spec.number("p")),
+        draw_(draw_of(placed.spec)) {}
 
  private:
   Status run(media::Value& value, const media::Call& call) const override {
@@ -75,9 +75,9 @@ class MixNoise final : public media::Node {
 
 namespace spdld::media::ops {
 
-void mix_noise(const Part& part, Nodes& nodes) {
+void mix_noise(const PlacedOperation& placed, Nodes& nodes) {
   ffmpeg::load_libraries();
-  nodes.push_back(std::make_unique<audio::MixNoise>(part));
+  nodes.push_back(std::make_unique<audio::MixNoise>(placed));
 }
 
 }  // namespace spdld::media::ops

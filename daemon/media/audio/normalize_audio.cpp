@@ -9,8 +9,8 @@ namespace {
 
 class NormalizeAudio final : public media::Node {
  public:
-  explicit NormalizeAudio(const media::Part& part)
-      : level_(std::pow(10.0, part.spec.number("db") / 20)), is_peak_(part.spec.text("by") == "peak") {}
+  explicit NormalizeAudio(const media::PlacedOperation& placed)
+      : level_(std::pow(10.0, placed.spec.number("db") / 20)), is_peak_(placed.spec.text("by") == "peak") {}
 
  private:
   Status run(media::Value& value, const media::Call&) const override {
@@ -41,6 +41,8 @@ class NormalizeAudio final : public media::Node {
 
 namespace spdld::media::ops {
 
-void normalize_audio(const Part& part, Nodes& nodes) { nodes.push_back(std::make_unique<audio::NormalizeAudio>(part)); }
+void normalize_audio(const PlacedOperation& placed, Nodes& nodes) {
+  nodes.push_back(std::make_unique<audio::NormalizeAudio>(placed));
+}
 
 }  // namespace spdld::media::ops

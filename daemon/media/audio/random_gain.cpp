@@ -6,11 +6,11 @@ namespace {
 
 class RandomGain final : public media::Node {
  public:
-  explicit RandomGain(const media::Part& part)
-      : least_db_(part.spec.numbers("db")[0]),
-        greatest_db_(part.spec.numbers("db")[1]),
-        probability_(part.spec.number("p")),
-        draw_(draw_of(part.spec)) {}
+  explicit RandomGain(const media::PlacedOperation& placed)
+      : least_db_(placed.spec.numbers("db")[0]),
+        greatest_db_(placed.spec.numbers("db")[1]),
+        probability_(placed.spec.number("p")),
+        draw_(draw_of(placed.spec)) {}
 
  private:
   Status run(media::Value& value, const media::Call& call) const override {
@@ -31,6 +31,8 @@ class RandomGain final : public media::Node {
 
 namespace spdld::media::ops {
 
-void random_gain(const Part& part, Nodes& nodes) { nodes.push_back(std::make_unique<audio::RandomGain>(part)); }
+void random_gain(const PlacedOperation& placed, Nodes& nodes) {
+  nodes.push_back(std::make_unique<audio::RandomGain>(placed));
+}
 
 }  // namespace spdld::media::ops

@@ -10,8 +10,8 @@ namespace {
 
 class RandomSpeed final : public media::Node {
  public:
-  explicit RandomSpeed(const media::Part& part) : output_(part.output), draw_(draw_of(part.spec)) {
-    for (const double factor : part.spec.numbers("factors"))
+  explicit RandomSpeed(const media::PlacedOperation& placed) : output_(placed.output), draw_(draw_of(placed.spec)) {
+    for (const double factor : placed.spec.numbers("factors"))
       thousandths_.push_back(static_cast<uint64_t>(std::llround(factor * 1000)));
   }
 
@@ -35,6 +35,8 @@ class RandomSpeed final : public media::Node {
 
 namespace spdld::media::ops {
 
-void random_speed(const Part& part, Nodes& nodes) { nodes.push_back(std::make_unique<audio::RandomSpeed>(part)); }
+void random_speed(const PlacedOperation& placed, Nodes& nodes) {
+  nodes.push_back(std::make_unique<audio::RandomSpeed>(placed));
+}
 
 }  // namespace spdld::media::ops

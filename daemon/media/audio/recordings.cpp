@@ -5,26 +5,28 @@ namespace {
 
 const std::string kEndings = "aac, aif, aiff, flac, m4a, mp3, oga, ogg, opus, wav, wma";
 
-[[noreturn]] void refuse(const media::Part& part, Trouble trouble, const std::string& why) {
-  throw SetupError(trouble, media::of_output(part.output, {trouble, part.spec.op + ": " + why}).message);
+[[noreturn]] void refuse(const media::PlacedOperation& placed, Trouble trouble, const std::string& why) {
+  throw SetupError(trouble, media::of_output(placed.output, {trouble, placed.spec.op + ": " + why}).message);
 }
 
 }  // namespace
 
-Recordings::Recordings(const media::Part& part, const std::string& path, Channel channel, uint64_t bytes_max) {
-  if (part.files == nullptr) refuse(part, Trouble::kUnsupported, "no file beside the data set can be read here");
+Recordings::Recordings(const media::PlacedOperation& placed, const std::string& path, Channel channel,
+                       uint64_t bytes_max) {
+  if (placed.files == nullptr) refuse(placed, Trouble::kUnsupported, "no file beside the data set can be read here");
   AudioThread thread{media::DecodeLimits()};
   uint64_t bytes = 0;
-  part.files->read(path, kEndings, [&](const std::string& name, std::span<const uint8_t> file) {
-    add(name, file, channel, *part.takes.rate_hz, thread);
+  placed.files->read(path, kEndings, [&](const std::string& name, std::span<const uint8_t> file) {
+    add(name, file, channel, *placed.takes.rate_hz, thread);
     bytes += recordings_.back().samples.size() * sizeof(float);
     if (bytes > bytes_max)
-      refuse(part, Trouble::kLimit,
+      refuse(placed, Trouble::kLimit,
              "the recordings at " + path + " take more than memory_max = " + std::to_string(bytes_max) +
                  " bytes as floats: raise it, or give fewer recordings");
   });
   if (recordings_.empty())
-    refuse(part, Trouble::kUsage, "there is no recording in " + path + ", whose name would end in one of " + kEndings);
+    refuse(placed, Trouble::kUsage,
+           "there is no recording in " + path + ", whose name would end in one of " + kEndings);
 }
 
 void Recordings::add(const std::string& path, std::span<const uint8_t> file, Channel channel, int rate_hz,

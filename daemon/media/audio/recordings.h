@@ -19,7 +19,7 @@ class Recordings {
 
   // The recordings at `path`, a file or a folder, at the rate of the sounds that the operation takes. `bytes_max`: of
   // memory. Throws SetupError: there is none, one can't be decoded, they take more memory.
-  Recordings(const media::Part& part, const std::string& path, Channel channel, uint64_t bytes_max);
+  Recordings(const media::PlacedOperation& placed, const std::string& path, Channel channel, uint64_t bytes_max);
 
   size_t count() const { return recordings_.size(); }  // at least one
   // Full scale is from -1 to 1. At least one sample.

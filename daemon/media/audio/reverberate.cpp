@@ -20,12 +20,12 @@ struct KeptConvolution {
 
 class Reverberate final : public media::Node {
  public:
-  explicit Reverberate(const media::Part& part)
-      : responses_(part, part.spec.text("responses"), Recordings::Channel::kFirst,
-                   static_cast<uint64_t>(part.spec.integer("memory_max"))),
-        keeps_power_(part.spec.flag("keep_power")),
-        probability_(part.spec.number("p")),
-        draw_(draw_of(part.spec)) {
+  explicit Reverberate(const media::PlacedOperation& placed)
+      : responses_(placed, placed.spec.text("responses"), Recordings::Channel::kFirst,
+                   static_cast<uint64_t>(placed.spec.integer("memory_max"))),
+        keeps_power_(placed.spec.flag("keep_power")),
+        probability_(placed.spec.number("p")),
+        draw_(draw_of(placed.spec)) {
     for (size_t i = 0; i < responses_.count(); ++i) peaks_.push_back(peak_of(i));
   }
 
@@ -89,9 +89,9 @@ class Reverberate final : public media::Node {
 
 namespace spdld::media::ops {
 
-void reverberate(const Part& part, Nodes& nodes) {
+void reverberate(const PlacedOperation& placed, Nodes& nodes) {
   ffmpeg::load_libraries();
-  nodes.push_back(std::make_unique<audio::Reverberate>(part));
+  nodes.push_back(std::make_unique<audio::Reverberate>(placed));
 }
 
 }  // namespace spdld::media::ops

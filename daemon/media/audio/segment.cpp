@@ -5,11 +5,11 @@
 
 namespace spdld::audio {
 
-Segment::Segment(const media::Part& part) : draw_(draw_of(part.spec)) {
-  const bool is_whole = part.spec.number("seconds") == 0 && part.spec.integer("samples") == 0;
-  if (!is_whole) length_ = static_cast<uint64_t>(part.gives.dimensions[0].most().value());
-  const std::string& pick = part.spec.text("pick");
-  const std::string& pad = part.spec.text("pad");
+Segment::Segment(const media::PlacedOperation& placed) : draw_(draw_of(placed.spec)) {
+  const bool is_whole = placed.spec.number("seconds") == 0 && placed.spec.integer("samples") == 0;
+  if (!is_whole) length_ = static_cast<uint64_t>(placed.gives.dimensions[0].most().value());
+  const std::string& pick = placed.spec.text("pick");
+  const std::string& pad = placed.spec.text("pad");
   pick_ = pick == "random" ? Pick::kRandom : pick == "start" ? Pick::kStart : Pick::kCenter;
   pad_ = pad == "zeros" ? Pad::kZeros : pad == "repeat" ? Pad::kRepeat : pad == "bad" ? Pad::kBad : Pad::kKeep;
 }

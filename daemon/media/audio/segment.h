@@ -10,7 +10,7 @@ namespace spdld::audio {
 class Segment {
  public:
   // `part.gives` is the sound that the operation gives: its samples are the segment's.
-  explicit Segment(const media::Part& part);
+  explicit Segment(const media::PlacedOperation& placed);
 
   struct Place {
     uint64_t first, count;

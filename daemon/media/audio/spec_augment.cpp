@@ -12,18 +12,18 @@ namespace {
 
 class SpecAugment final : public media::Node {
  public:
-  explicit SpecAugment(const media::Part& part)
-      : time_masks_(part.spec.integer("time_masks")),
-        mel_masks_(part.spec.integer("mel_masks")),
-        time_width_(static_cast<uint64_t>(part.spec.integer("time_width"))),
-        mel_width_(static_cast<uint64_t>(part.spec.integer("mel_width"))),
-        time_part_(part.spec.number("time_part")),
-        element_(config::element_of(part.takes.dtype, part.spec.number("value")).value()),
-        is_time_first_(*part.takes.time_axis == 0),
-        draw_(draw_of(part.spec)) {
-    const auto& time = part.takes.dimensions[is_time_first_ ? 0 : 1];
+  explicit SpecAugment(const media::PlacedOperation& placed)
+      : time_masks_(placed.spec.integer("time_masks")),
+        mel_masks_(placed.spec.integer("mel_masks")),
+        time_width_(static_cast<uint64_t>(placed.spec.integer("time_width"))),
+        mel_width_(static_cast<uint64_t>(placed.spec.integer("mel_width"))),
+        time_part_(placed.spec.number("time_part")),
+        element_(config::element_of(placed.takes.dtype, placed.spec.number("value")).value()),
+        is_time_first_(*placed.takes.time_axis == 0),
+        draw_(draw_of(placed.spec)) {
+    const auto& time = placed.takes.dimensions[is_time_first_ ? 0 : 1];
     frames_ = time.is_fixed() ? static_cast<uint64_t>(time.value()) : 0;
-    mels_ = static_cast<uint64_t>(part.takes.dimensions[is_time_first_ ? 1 : 0].value());
+    mels_ = static_cast<uint64_t>(placed.takes.dimensions[is_time_first_ ? 1 : 0].value());
   }
 
  private:
@@ -77,6 +77,8 @@ class SpecAugment final : public media::Node {
 
 namespace spdld::media::ops {
 
-void spec_augment(const Part& part, Nodes& nodes) { nodes.push_back(std::make_unique<audio::SpecAugment>(part)); }
+void spec_augment(const PlacedOperation& placed, Nodes& nodes) {
+  nodes.push_back(std::make_unique<audio::SpecAugment>(placed));
+}
 
 }  // namespace spdld::media::ops

@@ -12,13 +12,13 @@ namespace {
 
 class Spectrogram final : public FrameNode {
  public:
-  explicit Spectrogram(const media::Part& part)
-      : Spectrogram(part, config::spectrogram_settings(part.spec, part.takes)) {}
+  explicit Spectrogram(const media::PlacedOperation& placed)
+      : Spectrogram(placed, config::spectrogram_settings(placed.spec, placed.takes)) {}
 
  private:
-  Spectrogram(const media::Part& part, const config::SpectrogramSettings& settings)
+  Spectrogram(const media::PlacedOperation& placed, const config::SpectrogramSettings& settings)
       : FrameNode(
-            part, settings.frames,
+            placed, settings.frames,
             {static_cast<size_t>(settings.values()), static_cast<size_t>(settings.values()), settings.is_time_first}),
         levels_(settings.levels),
         is_complex_(settings.is_complex),
@@ -54,6 +54,8 @@ class Spectrogram final : public FrameNode {
 
 namespace spdld::media::ops {
 
-void spectrogram(const Part& part, Nodes& nodes) { nodes.push_back(std::make_unique<audio::Spectrogram>(part)); }
+void spectrogram(const PlacedOperation& placed, Nodes& nodes) {
+  nodes.push_back(std::make_unique<audio::Spectrogram>(placed));
+}
 
 }  // namespace spdld::media::ops

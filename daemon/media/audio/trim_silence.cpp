@@ -12,10 +12,10 @@ namespace {
 
 class TrimSilence final : public media::Node {
  public:
-  explicit TrimSilence(const media::Part& part)
-      : part_of_power_(std::pow(10.0, -part.spec.number("db") / 10)),
-        frame_(static_cast<size_t>(part.spec.integer("frame"))),
-        hop_(static_cast<size_t>(part.spec.integer("hop"))) {}
+  explicit TrimSilence(const media::PlacedOperation& placed)
+      : part_of_power_(std::pow(10.0, -placed.spec.number("db") / 10)),
+        frame_(static_cast<size_t>(placed.spec.integer("frame"))),
+        hop_(static_cast<size_t>(placed.spec.integer("hop"))) {}
 
  private:
   Status run(media::Value& value, const media::Call&) const override {
@@ -67,6 +67,8 @@ class TrimSilence final : public media::Node {
 
 namespace spdld::media::ops {
 
-void trim_silence(const Part& part, Nodes& nodes) { nodes.push_back(std::make_unique<audio::TrimSilence>(part)); }
+void trim_silence(const PlacedOperation& placed, Nodes& nodes) {
+  nodes.push_back(std::make_unique<audio::TrimSilence>(placed));
+}
 
 }  // namespace spdld::media::ops

@@ -35,8 +35,8 @@ class TakeBytes final : public media::Node {
 
 namespace spdld::media::ops {
 
-void bytes(const Part& part, Nodes& nodes) {
-  nodes.push_back(std::make_unique<spdld::bytes::TakeBytes>(part.output, part.spec.flag("text")));
+void bytes(const PlacedOperation& placed, Nodes& nodes) {
+  nodes.push_back(std::make_unique<spdld::bytes::TakeBytes>(placed.output, placed.spec.flag("text")));
 }
 
 }  // namespace spdld::media::ops

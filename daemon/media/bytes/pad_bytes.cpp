@@ -31,9 +31,9 @@ class PadBytes final : public media::Node {
 
 namespace spdld::media::ops {
 
-void pad_bytes(const Part& part, Nodes& nodes) {
-  const auto length = static_cast<size_t>(part.spec.integer("length"));
-  nodes.push_back(std::make_unique<bytes::PadBytes>(part.output, length));
+void pad_bytes(const PlacedOperation& placed, Nodes& nodes) {
+  const auto length = static_cast<size_t>(placed.spec.integer("length"));
+  nodes.push_back(std::make_unique<bytes::PadBytes>(placed.output, length));
 }
 
 }  // namespace spdld::media::ops

@@ -10,10 +10,10 @@ namespace {
 template <typename T>
 class MultiHot final : public media::Node {
  public:
-  explicit MultiHot(const media::Part& part)
-      : output_(part.output),
-        classes_(part.spec.integer("classes")),
-        reads_json_(part.takes.origin == config::Origin::kJson) {}
+  explicit MultiHot(const media::PlacedOperation& placed)
+      : output_(placed.output),
+        classes_(placed.spec.integer("classes")),
+        reads_json_(placed.takes.origin == config::Origin::kJson) {}
 
  private:
   bool reads_json() const override { return reads_json_; }
@@ -48,6 +48,6 @@ class MultiHot final : public media::Node {
 
 namespace spdld::media::ops {
 
-void multi_hot(const Part& part, Nodes& nodes) { text::add_class_node<text::MultiHot>(part, nodes); }
+void multi_hot(const PlacedOperation& placed, Nodes& nodes) { text::add_class_node<text::MultiHot>(placed, nodes); }
 
 }  // namespace spdld::media::ops

@@ -9,10 +9,11 @@ namespace {
 template <typename T>
 class OneHot final : public media::Node {
  public:
-  explicit OneHot(const media::Part& part) : output_(part.output), classes_(part.spec.integer("classes")) {
-    const double shared = part.spec.number("smoothing") / static_cast<double>(classes_);
+  explicit OneHot(const media::PlacedOperation& placed)
+      : output_(placed.output), classes_(placed.spec.integer("classes")) {
+    const double shared = placed.spec.number("smoothing") / static_cast<double>(classes_);
     low_ = static_cast<T>(shared);
-    high_ = static_cast<T>(1 - part.spec.number("smoothing") + shared);
+    high_ = static_cast<T>(1 - placed.spec.number("smoothing") + shared);
   }
 
  private:
@@ -35,6 +36,6 @@ class OneHot final : public media::Node {
 
 namespace spdld::media::ops {
 
-void one_hot(const Part& part, Nodes& nodes) { text::add_class_node<text::OneHot>(part, nodes); }
+void one_hot(const PlacedOperation& placed, Nodes& nodes) { text::add_class_node<text::OneHot>(placed, nodes); }
 
 }  // namespace spdld::media::ops

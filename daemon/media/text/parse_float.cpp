@@ -41,8 +41,8 @@ class ParseFloat final : public media::Node {
 
 namespace spdld::media::ops {
 
-void parse_float(const Part& part, Nodes& nodes) {
-  nodes.push_back(std::make_unique<text::ParseFloat>(part.output, part.gives.dtype));
+void parse_float(const PlacedOperation& placed, Nodes& nodes) {
+  nodes.push_back(std::make_unique<text::ParseFloat>(placed.output, placed.gives.dtype));
 }
 
 }  // namespace spdld::media::ops

@@ -24,6 +24,8 @@ class ParseInt final : public media::Node {
 
 namespace spdld::media::ops {
 
-void parse_int(const Part& part, Nodes& nodes) { nodes.push_back(std::make_unique<text::ParseInt>(part.output)); }
+void parse_int(const PlacedOperation& placed, Nodes& nodes) {
+  nodes.push_back(std::make_unique<text::ParseInt>(placed.output));
+}
 
 }  // namespace spdld::media::ops

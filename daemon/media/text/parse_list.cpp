@@ -8,12 +8,12 @@ namespace {
 
 class ParseList final : public media::Node {
  public:
-  explicit ParseList(const media::Part& part)
-      : output_(part.output),
-        dtype_(part.gives.dtype),
-        width_(static_cast<uint64_t>(part.spec.integer("width"))),
-        reads_json_(part.takes.origin == config::Origin::kJson) {
-    if (const int64_t length = part.spec.integer("length"); length != 0) length_ = static_cast<uint64_t>(length);
+  explicit ParseList(const media::PlacedOperation& placed)
+      : output_(placed.output),
+        dtype_(placed.gives.dtype),
+        width_(static_cast<uint64_t>(placed.spec.integer("width"))),
+        reads_json_(placed.takes.origin == config::Origin::kJson) {
+    if (const int64_t length = placed.spec.integer("length"); length != 0) length_ = static_cast<uint64_t>(length);
   }
 
  private:
@@ -49,6 +49,8 @@ class ParseList final : public media::Node {
 
 namespace spdld::media::ops {
 
-void parse_list(const Part& part, Nodes& nodes) { nodes.push_back(std::make_unique<text::ParseList>(part)); }
+void parse_list(const PlacedOperation& placed, Nodes& nodes) {
+  nodes.push_back(std::make_unique<text::ParseList>(placed));
+}
 
 }  // namespace spdld::media::ops

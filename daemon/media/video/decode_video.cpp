@@ -4,9 +4,9 @@
 
 namespace spdld::media::ops {
 
-void decode_video(const Part& part, Nodes& nodes) {
+void decode_video(const PlacedOperation& placed, Nodes& nodes) {
   ffmpeg::load_libraries();
-  nodes.push_back(std::make_unique<video::VideoNode>(part));
+  nodes.push_back(std::make_unique<video::VideoNode>(placed));
 }
 
 }  // namespace spdld::media::ops

@@ -35,22 +35,22 @@ void VideoWork::shrink(size_t bytes_max) {
   turned.memory.shrink(bytes_max);
 }
 
-VideoNode::VideoNode(const media::Part& part)
-    : ProgramNode(false, PixelFormat{part.spec.text("colours") == "grey" ? 1 : 3, 1}),
-      output_(part.output),
+VideoNode::VideoNode(const media::PlacedOperation& placed)
+    : ProgramNode(false, PixelFormat{placed.spec.text("colours") == "grey" ? 1 : 3, 1}),
+      output_(placed.output),
       index_id_(ffmpeg::kept_video_id()),
-      rule_(part.spec),
-      part_(part.spec),
-      clip_frames_(static_cast<size_t>(part.spec.integer("frames"))),
-      is_grey_(part.spec.text("colours") == "grey"),
-      has_square_pixels_(part.spec.flag("square_pixels")) {
-  const std::string& interlaced = part.spec.text("interlaced");
+      rule_(placed.spec),
+      part_(placed.spec),
+      clip_frames_(static_cast<size_t>(placed.spec.integer("frames"))),
+      is_grey_(placed.spec.text("colours") == "grey"),
+      has_square_pixels_(placed.spec.flag("square_pixels")) {
+  const std::string& interlaced = placed.spec.text("interlaced");
   interlaced_ = interlaced == "keep"     ? Interlaced::kKeep
                 : interlaced == "refuse" ? Interlaced::kRefuse
                                          : Interlaced::kDeinterlace;
-  size_t tensor = part.extra;
-  if (!part.spec.text("times").empty()) times_tensor_ = tensor++;
-  if (!part.spec.text("valid").empty()) valid_tensor_ = tensor++;
+  size_t tensor = placed.extra;
+  if (!placed.spec.text("times").empty()) times_tensor_ = tensor++;
+  if (!placed.spec.text("valid").empty()) valid_tensor_ = tensor++;
 }
 
 std::vector<std::string> VideoNode::code() const {

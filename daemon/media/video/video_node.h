@@ -49,7 +49,7 @@ struct VideoWork {
 
 class VideoNode final : public image::ProgramNode {
  public:
-  explicit VideoNode(const media::Part& part);
+  explicit VideoNode(const media::PlacedOperation& placed);
 
   Status announce(const media::Call& call) const override;
   // Tells when the clip begins.

@@ -213,7 +213,7 @@ void FieldReader::finish(FetchRequest& request) {
 }
 
 // The part of the open file that the locator means, checked against the file as it was listed, or as it is now.
-Result<FieldReader::Part> FieldReader::find_part(const Locator& locator, uint64_t bytes_max) const {
+Result<FieldReader::FileRange> FieldReader::find_range(const Locator& locator, uint64_t bytes_max) const {
   const bool is_listed_one = is_known(listed_);
   if (!is_listed_one && !S_ISREG(status_.st_mode)) return bad(path_ + " is not a regular file.");
   const uint64_t file_size = is_listed_one ? listed_.size : static_cast<uint64_t>(status_.st_size);
@@ -235,7 +235,7 @@ Result<FieldReader::Part> FieldReader::find_part(const Locator& locator, uint64_
   if (locator.offset > file_size || size > file_size - locator.offset) {
     return bad(path_ + " is shorter than when it was listed: was it replaced?");
   }
-  return Part{locator.offset, size};
+  return FileRange{locator.offset, size};
 }
 
 Status FieldReader::read_file(const Locator& locator, FieldFetch& field, ByteBuffer& bytes) {
@@ -259,27 +259,28 @@ Status FieldReader::read_file(const Locator& locator, FieldFetch& field, ByteBuf
   field.identity = identity;
   if (locator.packing != nullptr) return read_packed(locator, bytes);
   if (is_parted) return read_parts(locator, field, bytes);
-  const Result<Part> part = find_part(locator, bytes_max_);
-  if (!part) return part.error();
+  const Result<FileRange> in_file = find_range(locator, bytes_max_);
+  if (!in_file) return in_file.error();
   if (small && has_room(*small)) std::memcpy(bytes.resize(*small), small_.data(), *small);
-  const int64_t got = small ? static_cast<int64_t>(*small) : read_bytes(fd_.get(), part->offset, part->size, bytes);
+  const int64_t got =
+      small ? static_cast<int64_t>(*small) : read_bytes(fd_.get(), in_file->offset, in_file->size, bytes);
   if (has_no_room_) return Error{Trouble::kMemory, {}};  // the request will wait
   if (got < 0) return failed(path_, "read", errno);
-  if (static_cast<uint64_t>(got) < part->size) return bad(path_ + " became shorter while it was read.");
+  if (static_cast<uint64_t>(got) < in_file->size) return bad(path_ + " became shorter while it was read.");
   return Done{};
 }
 
 Status FieldReader::read_parts(const Locator& locator, FieldFetch& field, ByteBuffer& bytes) {
-  const Result<Part> part = find_part(locator, UINT64_MAX);
-  if (!part) return part.error();
-  const uint64_t wanted = field.settle_parts(part->size);
+  const Result<FileRange> in_file = find_range(locator, UINT64_MAX);
+  if (!in_file) return in_file.error();
+  const uint64_t wanted = field.settle_parts(in_file->size);
   if (wanted > bytes_max_)
     return bad(path_ + ": " + std::to_string(wanted) + " bytes of it are needed, more than the limit of " +
                std::to_string(bytes_max_) + ".");
   if (!has_room(wanted)) return Error{Trouble::kMemory, {}};  // the request will wait
   uint8_t* to = bytes.resize(wanted);
   for (const ByteRange& range : field.parts) {
-    const int64_t got = read_to(fd_.get(), part->offset + range.offset, range.bytes, to);
+    const int64_t got = read_to(fd_.get(), in_file->offset + range.offset, range.bytes, to);
     if (got < 0) return failed(path_, "read", errno);
     if (static_cast<uint64_t>(got) < range.bytes) return bad(path_ + " became shorter while it was read.");
     to += range.bytes;
@@ -318,14 +319,14 @@ Status FieldReader::unpack(const Locator& locator, std::span<const uint8_t> hold
 Status FieldReader::read_holder(const Locator& locator) {
   if (locator.length == holder_length_ && locator.offset == holder_offset_) return Done{};
   holder_length_ = -1;
-  const Result<Part> part = find_part(locator, bytes_max_);
-  if (!part) return part.error();
-  const int64_t got = read_bytes(fd_.get(), part->offset, part->size, holder_);
+  const Result<FileRange> in_file = find_range(locator, bytes_max_);
+  if (!in_file) return in_file.error();
+  const int64_t got = read_bytes(fd_.get(), in_file->offset, in_file->size, holder_);
   if (has_no_room_) return Error{Trouble::kMemory, {}};  // the request will wait
   if (got < 0) return failed(path_, "read", errno);
-  if (static_cast<uint64_t>(got) < part->size) return bad(path_ + " became shorter while it was read.");
+  if (static_cast<uint64_t>(got) < in_file->size) return bad(path_ + " became shorter while it was read.");
   holder_offset_ = locator.offset;
-  holder_length_ = static_cast<int64_t>(part->size);
+  holder_length_ = static_cast<int64_t>(in_file->size);
   return Done{};
 }
 
@@ -354,11 +355,11 @@ Status FieldReader::read_piece(const Locator& piece, uint8_t* to) {
   if (!is_known(listed_) && !has_status_) {
     if (const Status looked = look(); !looked) return looked;
   }
-  const Result<Part> part = find_part(piece, bytes_max_);
-  if (!part) return part.error();
-  const int64_t got = read_to(fd_.get(), part->offset, part->size, to);
+  const Result<FileRange> in_file = find_range(piece, bytes_max_);
+  if (!in_file) return in_file.error();
+  const int64_t got = read_to(fd_.get(), in_file->offset, in_file->size, to);
   if (got < 0) return failed(path_, "read", errno);
-  if (static_cast<uint64_t>(got) < part->size) return bad(path_ + " became shorter while it was read.");
+  if (static_cast<uint64_t>(got) < in_file->size) return bad(path_ + " became shorter while it was read.");
   return Done{};
 }
 

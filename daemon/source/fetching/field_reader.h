@@ -45,10 +45,10 @@ class FieldReader {
   std::optional<size_t> read_small();
   Status check_open();
   void finish(FetchRequest& request);
-  struct Part {  // of the open file
+  struct FileRange {  // of the open file
     uint64_t offset, size;
   };
-  Result<Part> find_part(const Locator& locator, uint64_t bytes_max) const;
+  Result<FileRange> find_range(const Locator& locator, uint64_t bytes_max) const;
   Status read_file(const Locator& locator, FieldFetch& field, ByteBuffer& bytes);
   Status read_parts(const Locator& locator, FieldFetch& field, ByteBuffer& bytes);
   Status read_packed(const Locator& locator, ByteBuffer& bytes);

@@ -214,15 +214,15 @@ Result<bool> RemoteReads::start() {
 
 // Whether it has ended already, and was the last one.
 bool RemoteReads::ask(OneRead& read) {
-  auto part = SharedReads::Part::kReads;
+  auto role = SharedReads::Role::kReads;
   read.is_follower = !read.key.empty();
   try {
-    if (read.is_follower) part = shared_.begin(read.key, read);
+    if (read.is_follower) role = shared_.begin(read.key, read);
   } catch (const std::bad_alloc&) {
     read.key.clear();  // it is read without others
   }
-  if (part == SharedReads::Part::kWaits) return false;  // it may have ended by now
-  if (part == SharedReads::Part::kEnded) return note_end(read);
+  if (role == SharedReads::Role::kWaits) return false;  // it may have ended by now
+  if (role == SharedReads::Role::kEnded) return note_end(read);
   read.is_follower = false;
   read.store->read(read);
   return false;

@@ -32,26 +32,26 @@ std::string SharedReads::key_of(const store::Store& store, const store::Read& re
   return key += read.object;
 }
 
-SharedReads::Part SharedReads::begin(const std::string& key, store::Read& read) {
+SharedReads::Role SharedReads::begin(const std::string& key, store::Read& read) {
   std::unique_lock lock(mutex_);
   // Under the lock: drop_unwanted() comes after the flag, and finds the read or was before it.
   if (is_unwanted(read)) {
     read.status = unwanted();
-    return Part::kEnded;
+    return Role::kEnded;
   }
   const auto [at, is_first] = entries_.try_emplace(key);
-  if (is_first) return Part::kReads;
+  if (is_first) return Role::kReads;
   Entry& entry = at->second;  // stays where it is while others come and go
   if (entry.lent == nullptr) {
     entry.waiting.push_back(&read);
-    return Part::kWaits;
+    return Role::kWaits;
   }
   ++entry.copying;
   lock.unlock();
   copy(*entry.lent, read);
   lock.lock();
   if (--entry.copying == 0) copied_.notify_all();
-  return Part::kEnded;
+  return Role::kEnded;
 }
 
 std::vector<store::Read*> SharedReads::end(const std::string& key, const store::Read& read, bool& lends) {

@@ -15,7 +15,7 @@ namespace spdld::source {
 
 class SharedReads {
  public:
-  enum class Part : uint8_t {
+  enum class Role : uint8_t {
     kReads,  // it is the first one, who must ask the store and then call end()
     kWaits,  // its observer is told by end() of the first one, or by drop_unwanted()
     kEnded   // its status is set: it has its bytes, or nobody wants them; its observer is not told
@@ -23,7 +23,7 @@ class SharedReads {
 
   // Names what is read. Precondition: the read's pieces are known.
   static std::string key_of(const store::Store& store, const store::Read& read);
-  Part begin(const std::string& key, store::Read& read);
+  Role begin(const std::string& key, store::Read& read);
   // After the first one's end, with its bytes still there. Tells the observers of the reads that waited where it ended
   // well, and else gives back the reads that must begin again, or be asked by themselves. `lends`: the bytes stay as
   // they are until end_loan(), if it ended well. Becomes false where they are not lent.

@@ -49,7 +49,7 @@ std::string KeptRecords::record_of(const std::string& path, const KeptState& sta
   return writer.take();
 }
 
-KeptRecords::Parts KeptRecords::parts_of(std::string_view record) {
+KeptRecords::Content KeptRecords::parts_of(std::string_view record) {
   KeptReader reader(record);
   reader.text();
   const KeptState state = KeptState::read(reader);

@@ -24,11 +24,11 @@ class KeptRecords {
 
   static std::string record_of(const std::string& path, const KeptState& state, std::string_view index);
   // The parts of a record.
-  struct Parts {
+  struct Content {
     KeptState state;
     std::string_view index;
   };
-  static Parts parts_of(std::string_view record);
+  static Content parts_of(std::string_view record);
 
  private:
   struct Kept {

@@ -157,7 +157,7 @@ struct Bilinear {
     IntVector<D> upper_left, upper_right, lower_left, lower_right;
   };
   template <class D>
-  struct Parts {
+  struct Fractions {
     IntVector<D> right, lower;
   };
 
@@ -168,7 +168,7 @@ struct Bilinear {
   }
   // As the sum of the four values times their weights, to the nearest.
   template <int kByte, class D>
-  HWY_INLINE IntVector<D> mixed(D d, const Four<D>& four, const Parts<D>& parts) const {
+  HWY_INLINE IntVector<D> mixed(D d, const Four<D>& four, const Fractions<D>& parts) const {
     const auto between = [&](IntVector<D> first, IntVector<D> second, IntVector<D> part) HWY_ATTR {
       return hn::Add(hn::ShiftLeft<kWeightBits>(first), hn::Mul(hn::Sub(second, first), part));
     };
@@ -197,7 +197,7 @@ struct Bilinear {
     uint8_t* const to = out + i * kChannels;
     if (!hn::AllFalse(Ints<D>(), inside)) {
       const Four<D> four = four_at(d, x, y);
-      const Parts<D> parts = {part_of(d, xs, left), part_of(d, ys, top)};
+      const Fractions<D> parts = {part_of(d, xs, left), part_of(d, ys, top)};
       store_pixels<kChannels>(d, mixed<0>(d, four, parts), mixed<1>(d, four, parts), mixed<2>(d, four, parts), to);
     }
     if (hn::AllTrue(Ints<D>(), inside)) return;

@@ -59,11 +59,11 @@ std::optional<uint64_t> IndexedForm::prepared_bytes(std::span<const uint8_t> con
   return decoder.is_packable() ? kHeaderBytes + content.size() / 8 * 9 : 0;
 }
 
-std::optional<IndexedForm::Parts> IndexedForm::open(std::span<const uint8_t> bytes) {
+std::optional<IndexedForm::Sections> IndexedForm::open(std::span<const uint8_t> bytes) {
   if (bytes.size() < kHeaderBytes || std::memcmp(bytes.data(), kMark.data(), kMark.size()) != 0) return std::nullopt;
   const size_t index_bytes = little_endian(bytes, kMark.size(), sizeof(uint32_t));
   if (index_bytes > bytes.size() - kHeaderBytes) return std::nullopt;
-  return Parts{bytes.subspan(kHeaderBytes, index_bytes), bytes.subspan(kHeaderBytes + index_bytes)};
+  return Sections{bytes.subspan(kHeaderBytes, index_bytes), bytes.subspan(kHeaderBytes + index_bytes)};
 }
 
 Result<PlanesView> IndexedForm::prepare(const PlanesShape& shape, media::Field& field, ImageDecoder& decoder,

@@ -36,11 +36,11 @@ class IndexedForm final : public media::Representation {
                                     Decoding& decoding);
 
   // For ImageDecoder::open_indexed().
-  struct Parts {
+  struct Sections {
     std::span<const uint8_t> index, content;
   };
   // None: the bytes are of another form.
-  static std::optional<Parts> open(std::span<const uint8_t> bytes);
+  static std::optional<Sections> open(std::span<const uint8_t> bytes);
 
  private:
   bool exif_;

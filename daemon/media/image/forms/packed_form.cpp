@@ -55,7 +55,7 @@ std::optional<uint64_t> PackedForm::prepared_bytes(std::span<const uint8_t> cont
   return decoder.is_packable() ? kBytesBefore + content.size() / 2 * 3 : 0;
 }
 
-std::optional<PackedForm::Parts> PackedForm::open(std::span<const uint8_t> bytes) {
+std::optional<PackedForm::Sections> PackedForm::open(std::span<const uint8_t> bytes) {
   if (bytes.size() < kBytesBefore || std::memcmp(bytes.data(), kPackedMark.data(), kPackedMark.size()) != 0)
     return std::nullopt;
   const uint32_t width = little_endian(bytes, kWidthAt, 4), height = little_endian(bytes, kHeightAt, 4);
@@ -64,7 +64,7 @@ std::optional<PackedForm::Parts> PackedForm::open(std::span<const uint8_t> bytes
   if (!is_side(width) || !is_side(height) || !is_factor(bytes[kAcrossAt]) || !is_factor(bytes[kDownAt]) ||
       bytes[kGreyAt] > 1)
     return std::nullopt;
-  return Parts{
+  return Sections{
       bytes.subspan(kBytesBefore),
       {{static_cast<int>(width), static_cast<int>(height)}, bytes[kAcrossAt], bytes[kDownAt], bytes[kGreyAt] == 1}};
 }

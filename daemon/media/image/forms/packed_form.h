@@ -35,12 +35,12 @@ class PackedForm final : public media::Representation {
                                     Decoding& decoding);
 
   // For ImageDecoder::open_packed().
-  struct Parts {
+  struct Sections {
     std::span<const uint8_t> packed;
     PlanesShape shape;
   };
   // None: the bytes are of another form.
-  static std::optional<Parts> open(std::span<const uint8_t> bytes);
+  static std::optional<Sections> open(std::span<const uint8_t> bytes);
 
  private:
   bool exif_;

@@ -17,8 +17,8 @@ Error other_length(uint64_t listed, const View::Kept& kept) {
                                  ": each element belongs to one of them"};
 }
 
-ViewListNode::ViewListNode(const media::Part& part, uint64_t columns)
-    : output_(part.output), columns_(columns), reads_json_(part.takes.origin == config::Origin::kJson) {}
+ViewListNode::ViewListNode(const media::PlacedOperation& placed, uint64_t columns)
+    : output_(placed.output), columns_(columns), reads_json_(placed.takes.origin == config::Origin::kJson) {}
 
 Result<std::span<float>> ViewListNode::read(const media::Value& value, const media::Call& call) const {
   auto& work = call.workspace.of<text::ListWork>();

@@ -25,7 +25,7 @@ class ViewListNode : public media::Node {
   Status run(media::Value& value, const media::Call& call) const override;
 
  protected:
-  ViewListNode(const media::Part& part, uint64_t columns);
+  ViewListNode(const media::PlacedOperation& placed, uint64_t columns);
 
   const std::string& output() const { return output_; }
   // All rows of the list, in the thread's ListWork. kContent: it is no such list; the error names the output.

@@ -18,8 +18,8 @@ Pixels pixels_of(const config::OperationSpec& spec) {
 
 namespace spdld::media::ops {
 
-void decode_image(const Part& part, Nodes& nodes) {
-  const auto& spec = part.spec;
+void decode_image(const PlacedOperation& placed, Nodes& nodes) {
+  const auto& spec = placed.spec;
   const image::DecodeWay way{.exif = spec.flag("exif"),
                              .fast = spec.flag("fast"),
                              .strict = spec.flag("strict"),

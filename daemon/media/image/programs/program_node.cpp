@@ -76,18 +76,18 @@ ProgramNode& program_node(const media::Nodes& nodes) {
   return *node;
 }
 
-TensorFormat format_of(const media::Part& part) {
+TensorFormat format_of(const media::PlacedOperation& placed) {
   TensorFormat format;
-  if (part.takes.sizes.empty()) {
-    const auto height = part.takes.dimensions[0].value(), width = part.takes.dimensions[1].value();
+  if (placed.takes.sizes.empty()) {
+    const auto height = placed.takes.dimensions[0].value(), width = placed.takes.dimensions[1].value();
     format.size = {static_cast<int>(width), static_cast<int>(height)};
   }
-  format.pixels = {part.takes.channels, part.takes.bits / 8};
-  format.dtype = part.gives.dtype;
-  format.layout = config::layout_named(part.spec.text("layout"));
+  format.pixels = {placed.takes.channels, placed.takes.bits / 8};
+  format.dtype = placed.gives.dtype;
+  format.layout = config::layout_named(placed.spec.text("layout"));
   if (format.layout == config::Layout::kNcthw) {
     format.layout = config::Layout::kNchw;
-    format.planes_apart = static_cast<int>(part.takes.frames.value_or(1));
+    format.planes_apart = static_cast<int>(placed.takes.frames.value_or(1));
   }
   return format;
 }

@@ -51,6 +51,6 @@ ProgramNode& program_node(const media::Nodes& nodes);
 
 // The tensor of the operation's dtype and layout, and the size of the picture that it takes, or none where each batch
 // has a size of its own; values as they are.
-TensorFormat format_of(const media::Part& part);
+TensorFormat format_of(const media::PlacedOperation& placed);
 
 }  // namespace spdld::image

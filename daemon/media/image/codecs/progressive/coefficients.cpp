@@ -49,7 +49,7 @@ bool Coefficients::begin(const Frame& frame, const Window& window) {
   for (size_t c = 0; c < frame.components; ++c) {
     const Component& component = frame.component[c];
     if (!component.is_wanted) continue;
-    Part& part = parts_[c];
+    ComponentMemory& part = parts_[c];
     part.first = std::min(window.first_column * component.across, component.blocks_across);
     part.end = std::min(window.end_column * component.across, component.blocks_across);
     part.first_row = std::min(window.first_row * component.down, component.blocks_down);
@@ -72,7 +72,7 @@ bool Coefficients::begin(const Frame& frame, const Window& window) {
 }
 
 Coefficients::Row Coefficients::row(size_t component, int block_row) {
-  const Part& part = parts_[component];
+  const ComponentMemory& part = parts_[component];
   const auto across = static_cast<size_t>(frame_->component[component].blocks_across);
   Row row{part.nonzero + across * static_cast<size_t>(block_row), nullptr, part.first, part.end};
   if (block_row >= part.first_row)
@@ -81,7 +81,7 @@ Coefficients::Row Coefficients::row(size_t component, int block_row) {
 }
 
 bool Coefficients::transform_row(size_t component, int block_row, uint8_t* const* lines) {
-  const Part& part = parts_[component];
+  const ComponentMemory& part = parts_[component];
   const Row row = this->row(component, block_row);
   const auto count = static_cast<size_t>(row.end - row.first);
   uint8_t* const last = last_.resize(count);

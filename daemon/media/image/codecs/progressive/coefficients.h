@@ -45,7 +45,7 @@ class Coefficients {
   void shrink(size_t capacity_max) { memory_.shrink(capacity_max); }
 
  private:
-  struct Part {
+  struct ComponentMemory {
     uint64_t* nonzero = nullptr;
     int16_t* groups = nullptr;
     size_t row_samples = 0;  // of a row of blocks, in `groups`
@@ -60,7 +60,7 @@ class Coefficients {
   baseline::PackedWriter* packed_ = nullptr;
   const size_t in_group_;
   const baseline::Places places_;
-  std::array<Part, kComponentsMax> parts_;
+  std::array<ComponentMemory, kComponentsMax> parts_;
   ByteBuffer memory_;
   ByteBuffer last_;  // of each block of a row
 };

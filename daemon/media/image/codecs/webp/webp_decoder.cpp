@@ -31,7 +31,7 @@ uint64_t libwebp_bytes(const WebpOutline& outline, uint64_t groups_max) {
 }
 
 // A part of the frame that is decoded: columns [left, right), and rows from `top` to the frame's end.
-struct Part {
+struct DecodedArea {
   int left, top, right;
 };
 
@@ -39,7 +39,7 @@ struct Part {
 // pixels more on each side, from an even one on, keep what is wanted the same as in the whole picture. All rows below
 // are decoded, so that the box never decides the verdict. Of an alpha plane all rows are: libwebp predicts each from
 // the one above, and gives wrong values below a crop's upper edge.
-Part part_of(const Box& frame, const Box& box, bool with_alpha_plane) {
+DecodedArea area_of(const Box& frame, const Box& box, bool with_alpha_plane) {
   constexpr int kAround = 2;
   const auto inside = [](int place, int side) { return std::clamp(place, 0, side); };
   const int left = inside(box.x - frame.x - kAround, frame.width - 1);
@@ -131,8 +131,8 @@ Status WebpCodec::feed(WebPIDecoder& decoder, CpuWatch& watch) const {
 Status WebpCodec::decode(const Box& box, CpuWatch& watch, PixelRows& rows) {
   if (frame_ > 0) return decode_frames({&frame_, 1}, box, watch, rows, [](const PixelRows&) { return Done{}; });
   const Box& frame = outline_.frame;
-  const Part part = part_of(frame, box, outline_.has_alpha_plane && rows.format.channels == 4);
-  const Box decoded{frame.x + part.left, frame.y + part.top, part.right - part.left, frame.height - part.top};
+  const DecodedArea area = area_of(frame, box, outline_.has_alpha_plane && rows.format.channels == 4);
+  const Box decoded{frame.x + area.left, frame.y + area.top, area.right - area.left, frame.height - area.top};
   const Size canvas = rows.picture;
   const bool fills_canvas = frame.width == canvas.width && frame.height == canvas.height;
   // A frame may be smaller than the canvas, which is transparent and black around it.
@@ -146,8 +146,8 @@ Status WebpCodec::decode(const Box& box, CpuWatch& watch, PixelRows& rows) {
   if (WebPInitDecoderConfig(&config) == 0)
     return Error{Trouble::kInternal, "libwebp has another version than its headers"};
   config.options.use_cropping = 1;
-  config.options.crop_left = part.left;
-  config.options.crop_top = part.top;
+  config.options.crop_left = area.left;
+  config.options.crop_top = area.top;
   config.options.crop_width = decoded.width;
   config.options.crop_height = decoded.height;
   config.output.colorspace = rows.format.channels == 4 ? MODE_RGBA : MODE_RGB;

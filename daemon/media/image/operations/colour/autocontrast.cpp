@@ -4,9 +4,9 @@
 
 namespace spdld::media::ops {
 
-void autocontrast(const Part& part, Nodes& nodes) {
-  image::program_node(nodes).add(
-      std::make_unique<image::GivenStep>(part.spec, image::Adjustment{.kind = image::Adjustment::Kind::kAutocontrast}));
+void autocontrast(const PlacedOperation& placed, Nodes& nodes) {
+  image::program_node(nodes).add(std::make_unique<image::GivenStep>(
+      placed.spec, image::Adjustment{.kind = image::Adjustment::Kind::kAutocontrast}));
 }
 
 }  // namespace spdld::media::ops

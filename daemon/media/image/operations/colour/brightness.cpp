@@ -4,9 +4,9 @@
 
 namespace spdld::media::ops {
 
-void brightness(const Part& part, Nodes& nodes) {
+void brightness(const PlacedOperation& placed, Nodes& nodes) {
   image::program_node(nodes).add(
-      std::make_unique<image::AmountStep>(part.spec, image::Adjustment::Kind::kBrightness, "factor"));
+      std::make_unique<image::AmountStep>(placed.spec, image::Adjustment::Kind::kBrightness, "factor"));
 }
 
 }  // namespace spdld::media::ops

@@ -22,8 +22,8 @@ class ChannelPermutation final : public AdjustingStep {
 
 namespace spdld::media::ops {
 
-void channel_permutation(const Part& part, Nodes& nodes) {
-  image::program_node(nodes).add(std::make_unique<image::ChannelPermutation>(part.spec));
+void channel_permutation(const PlacedOperation& placed, Nodes& nodes) {
+  image::program_node(nodes).add(std::make_unique<image::ChannelPermutation>(placed.spec));
 }
 
 }  // namespace spdld::media::ops

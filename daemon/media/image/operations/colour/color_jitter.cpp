@@ -49,8 +49,8 @@ class ColorJitter final : public AdjustingStep {
 
 namespace spdld::media::ops {
 
-void color_jitter(const Part& part, Nodes& nodes) {
-  image::program_node(nodes).add(std::make_unique<image::ColorJitter>(part.spec));
+void color_jitter(const PlacedOperation& placed, Nodes& nodes) {
+  image::program_node(nodes).add(std::make_unique<image::ColorJitter>(placed.spec));
 }
 
 }  // namespace spdld::media::ops

@@ -4,9 +4,9 @@
 
 namespace spdld::media::ops {
 
-void contrast(const Part& part, Nodes& nodes) {
+void contrast(const PlacedOperation& placed, Nodes& nodes) {
   image::program_node(nodes).add(
-      std::make_unique<image::AmountStep>(part.spec, image::Adjustment::Kind::kContrast, "factor"));
+      std::make_unique<image::AmountStep>(placed.spec, image::Adjustment::Kind::kContrast, "factor"));
 }
 
 }  // namespace spdld::media::ops

@@ -3,9 +3,9 @@
 
 namespace spdld::media::ops {
 
-void convert(const Part& part, Nodes& nodes) {
-  image::TensorFormat format = image::format_of(part);
-  format.factor.fill(static_cast<float>(part.spec.number("scale")));
+void convert(const PlacedOperation& placed, Nodes& nodes) {
+  image::TensorFormat format = image::format_of(placed);
+  format.factor.fill(static_cast<float>(placed.spec.number("scale")));
   image::program_node(nodes).end(format);
 }
 

@@ -4,9 +4,9 @@
 
 namespace spdld::media::ops {
 
-void equalize(const Part& part, Nodes& nodes) {
+void equalize(const PlacedOperation& placed, Nodes& nodes) {
   image::program_node(nodes).add(
-      std::make_unique<image::GivenStep>(part.spec, image::Adjustment{.kind = image::Adjustment::Kind::kEqualize}));
+      std::make_unique<image::GivenStep>(placed.spec, image::Adjustment{.kind = image::Adjustment::Kind::kEqualize}));
 }
 
 }  // namespace spdld::media::ops

@@ -24,8 +24,8 @@ class Gamma final : public AdjustingStep {
 
 namespace spdld::media::ops {
 
-void gamma(const Part& part, Nodes& nodes) {
-  image::program_node(nodes).add(std::make_unique<image::Gamma>(part.spec));
+void gamma(const PlacedOperation& placed, Nodes& nodes) {
+  image::program_node(nodes).add(std::make_unique<image::Gamma>(placed.spec));
 }
 
 }  // namespace spdld::media::ops

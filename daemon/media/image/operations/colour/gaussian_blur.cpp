@@ -28,8 +28,8 @@ class GaussianBlur final : public AdjustingStep {
 
 namespace spdld::media::ops {
 
-void gaussian_blur(const Part& part, Nodes& nodes) {
-  image::program_node(nodes).add(std::make_unique<image::GaussianBlur>(part.spec));
+void gaussian_blur(const PlacedOperation& placed, Nodes& nodes) {
+  image::program_node(nodes).add(std::make_unique<image::GaussianBlur>(placed.spec));
 }
 
 }  // namespace spdld::media::ops

@@ -23,8 +23,8 @@ class GaussianNoise final : public AdjustingStep {
 
 namespace spdld::media::ops {
 
-void gaussian_noise(const Part& part, Nodes& nodes) {
-  image::program_node(nodes).add(std::make_unique<image::GaussianNoise>(part.spec));
+void gaussian_noise(const PlacedOperation& placed, Nodes& nodes) {
+  image::program_node(nodes).add(std::make_unique<image::GaussianNoise>(placed.spec));
 }
 
 }  // namespace spdld::media::ops

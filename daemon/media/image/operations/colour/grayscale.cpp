@@ -4,10 +4,10 @@
 
 namespace spdld::media::ops {
 
-void grayscale(const Part& part, Nodes& nodes) {
+void grayscale(const PlacedOperation& placed, Nodes& nodes) {
   image::program_node(nodes).add(std::make_unique<image::GivenStep>(
-      part.spec, image::Adjustment{.kind = part.gives.channels == 1 ? image::Adjustment::Kind::kOneChannel
-                                                                    : image::Adjustment::Kind::kGrey}));
+      placed.spec, image::Adjustment{.kind = placed.gives.channels == 1 ? image::Adjustment::Kind::kOneChannel
+                                                                        : image::Adjustment::Kind::kGrey}));
 }
 
 }  // namespace spdld::media::ops

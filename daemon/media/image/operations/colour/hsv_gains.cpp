@@ -34,8 +34,8 @@ class HsvGains final : public AdjustingStep {
 
 namespace spdld::media::ops {
 
-void hsv_gains(const Part& part, Nodes& nodes) {
-  image::program_node(nodes).add(std::make_unique<image::HsvGains>(part.spec));
+void hsv_gains(const PlacedOperation& placed, Nodes& nodes) {
+  image::program_node(nodes).add(std::make_unique<image::HsvGains>(placed.spec));
 }
 
 }  // namespace spdld::media::ops

@@ -4,9 +4,9 @@
 
 namespace spdld::media::ops {
 
-void hue(const Part& part, Nodes& nodes) {
+void hue(const PlacedOperation& placed, Nodes& nodes) {
   image::program_node(nodes).add(
-      std::make_unique<image::AmountStep>(part.spec, image::Adjustment::Kind::kHue, "factor"));
+      std::make_unique<image::AmountStep>(placed.spec, image::Adjustment::Kind::kHue, "factor"));
 }
 
 }  // namespace spdld::media::ops

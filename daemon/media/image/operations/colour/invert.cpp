@@ -4,9 +4,9 @@
 
 namespace spdld::media::ops {
 
-void invert(const Part& part, Nodes& nodes) {
+void invert(const PlacedOperation& placed, Nodes& nodes) {
   image::program_node(nodes).add(
-      std::make_unique<image::GivenStep>(part.spec, image::Adjustment{.kind = image::Adjustment::Kind::kInvert}));
+      std::make_unique<image::GivenStep>(placed.spec, image::Adjustment{.kind = image::Adjustment::Kind::kInvert}));
 }
 
 }  // namespace spdld::media::ops

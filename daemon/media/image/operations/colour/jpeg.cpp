@@ -25,6 +25,8 @@ class Jpeg final : public AdjustingStep {
 
 namespace spdld::media::ops {
 
-void jpeg(const Part& part, Nodes& nodes) { image::program_node(nodes).add(std::make_unique<image::Jpeg>(part.spec)); }
+void jpeg(const PlacedOperation& placed, Nodes& nodes) {
+  image::program_node(nodes).add(std::make_unique<image::Jpeg>(placed.spec));
+}
 
 }  // namespace spdld::media::ops

@@ -3,10 +3,10 @@
 
 namespace spdld::media::ops {
 
-void normalize(const Part& part, Nodes& nodes) {
-  image::TensorFormat format = image::format_of(part);
-  for (size_t c = 0; c < static_cast<size_t>(part.takes.channels); ++c) {
-    const double mean = part.spec.numbers("mean")[c], deviation = part.spec.numbers("std")[c];
+void normalize(const PlacedOperation& placed, Nodes& nodes) {
+  image::TensorFormat format = image::format_of(placed);
+  for (size_t c = 0; c < static_cast<size_t>(placed.takes.channels); ++c) {
+    const double mean = placed.spec.numbers("mean")[c], deviation = placed.spec.numbers("std")[c];
     format.factor[c] = static_cast<float>(1 / (format.pixels.white() * deviation));
     format.offset[c] = static_cast<float>(-mean / deviation);
   }

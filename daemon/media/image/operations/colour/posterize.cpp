@@ -4,10 +4,10 @@
 
 namespace spdld::media::ops {
 
-void posterize(const Part& part, Nodes& nodes) {
+void posterize(const PlacedOperation& placed, Nodes& nodes) {
   image::program_node(nodes).add(std::make_unique<image::GivenStep>(
-      part.spec, image::Adjustment{.kind = image::Adjustment::Kind::kPosterize,
-                                   .amount = static_cast<double>(part.spec.integer("bits"))}));
+      placed.spec, image::Adjustment{.kind = image::Adjustment::Kind::kPosterize,
+                                     .amount = static_cast<double>(placed.spec.integer("bits"))}));
 }
 
 }  // namespace spdld::media::ops

@@ -4,9 +4,9 @@
 
 namespace spdld::media::ops {
 
-void saturation(const Part& part, Nodes& nodes) {
+void saturation(const PlacedOperation& placed, Nodes& nodes) {
   image::program_node(nodes).add(
-      std::make_unique<image::AmountStep>(part.spec, image::Adjustment::Kind::kSaturation, "factor"));
+      std::make_unique<image::AmountStep>(placed.spec, image::Adjustment::Kind::kSaturation, "factor"));
 }
 
 }  // namespace spdld::media::ops

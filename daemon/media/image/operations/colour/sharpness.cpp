@@ -4,9 +4,9 @@
 
 namespace spdld::media::ops {
 
-void sharpness(const Part& part, Nodes& nodes) {
+void sharpness(const PlacedOperation& placed, Nodes& nodes) {
   image::program_node(nodes).add(
-      std::make_unique<image::AmountStep>(part.spec, image::Adjustment::Kind::kSharpness, "factor"));
+      std::make_unique<image::AmountStep>(placed.spec, image::Adjustment::Kind::kSharpness, "factor"));
 }
 
 }  // namespace spdld::media::ops

@@ -4,10 +4,10 @@
 
 namespace spdld::media::ops {
 
-void solarize(const Part& part, Nodes& nodes) {
+void solarize(const PlacedOperation& placed, Nodes& nodes) {
   image::program_node(nodes).add(std::make_unique<image::GivenStep>(
-      part.spec,
-      image::Adjustment{.kind = image::Adjustment::Kind::kSolarize, .amount = part.spec.number("threshold")}));
+      placed.spec,
+      image::Adjustment{.kind = image::Adjustment::Kind::kSolarize, .amount = placed.spec.number("threshold")}));
 }
 
 }  // namespace spdld::media::ops

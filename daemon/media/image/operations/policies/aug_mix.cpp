@@ -61,8 +61,8 @@ class AugMix final : public AdjustingStep {
 
 namespace spdld::media::ops {
 
-void aug_mix(const Part& part, Nodes& nodes) {
-  image::program_node(nodes).add(std::make_unique<image::AugMix>(part.spec));
+void aug_mix(const PlacedOperation& placed, Nodes& nodes) {
+  image::program_node(nodes).add(std::make_unique<image::AugMix>(placed.spec));
 }
 
 }  // namespace spdld::media::ops

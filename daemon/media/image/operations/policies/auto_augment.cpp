@@ -37,8 +37,8 @@ class AutoAugment final : public AdjustingStep {
 
 namespace spdld::media::ops {
 
-void auto_augment(const Part& part, Nodes& nodes) {
-  image::program_node(nodes).add(std::make_unique<image::AutoAugment>(part.spec));
+void auto_augment(const PlacedOperation& placed, Nodes& nodes) {
+  image::program_node(nodes).add(std::make_unique<image::AutoAugment>(placed.spec));
 }
 
 }  // namespace spdld::media::ops

@@ -36,8 +36,8 @@ class RandAugment final : public AdjustingStep {
 
 namespace spdld::media::ops {
 
-void rand_augment(const Part& part, Nodes& nodes) {
-  image::program_node(nodes).add(std::make_unique<image::RandAugment>(part.spec));
+void rand_augment(const PlacedOperation& placed, Nodes& nodes) {
+  image::program_node(nodes).add(std::make_unique<image::RandAugment>(placed.spec));
 }
 
 }  // namespace spdld::media::ops

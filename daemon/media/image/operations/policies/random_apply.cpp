@@ -27,9 +27,9 @@ class RandomApply final : public GeometryStep {
 
 namespace spdld::media::ops {
 
-void random_apply(const Part& part, Nodes& nodes) {
+void random_apply(const PlacedOperation& placed, Nodes& nodes) {
   auto& node = image::program_node(nodes);
-  node.add(std::make_unique<image::RandomApply>(part.spec, node.take(part.spec.ops.size())));
+  node.add(std::make_unique<image::RandomApply>(placed.spec, node.take(placed.spec.ops.size())));
 }
 
 }  // namespace spdld::media::ops

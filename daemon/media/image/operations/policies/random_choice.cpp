@@ -33,9 +33,9 @@ class RandomChoice final : public GeometryStep {
 
 namespace spdld::media::ops {
 
-void random_choice(const Part& part, Nodes& nodes) {
+void random_choice(const PlacedOperation& placed, Nodes& nodes) {
   auto& node = image::program_node(nodes);
-  node.add(std::make_unique<image::RandomChoice>(part.spec, node.take(part.spec.ops.size())));
+  node.add(std::make_unique<image::RandomChoice>(placed.spec, node.take(placed.spec.ops.size())));
 }
 
 }  // namespace spdld::media::ops

@@ -34,9 +34,9 @@ class RandomOrder final : public GeometryStep {
 
 namespace spdld::media::ops {
 
-void random_order(const Part& part, Nodes& nodes) {
+void random_order(const PlacedOperation& placed, Nodes& nodes) {
   auto& node = image::program_node(nodes);
-  node.add(std::make_unique<image::RandomOrder>(part.spec, node.take(part.spec.ops.size())));
+  node.add(std::make_unique<image::RandomOrder>(placed.spec, node.take(placed.spec.ops.size())));
 }
 
 }  // namespace spdld::media::ops

@@ -122,8 +122,8 @@ class TimmRandAugment final : public AdjustingStep {
 
 namespace spdld::media::ops {
 
-void timm_rand_augment(const Part& part, Nodes& nodes) {
-  image::program_node(nodes).add(std::make_unique<image::TimmRandAugment>(part.spec));
+void timm_rand_augment(const PlacedOperation& placed, Nodes& nodes) {
+  image::program_node(nodes).add(std::make_unique<image::TimmRandAugment>(placed.spec));
 }
 
 }  // namespace spdld::media::ops

@@ -28,8 +28,8 @@ class TrivialAugment final : public AdjustingStep {
 
 namespace spdld::media::ops {
 
-void trivial_augment(const Part& part, Nodes& nodes) {
-  image::program_node(nodes).add(std::make_unique<image::TrivialAugment>(part.spec));
+void trivial_augment(const PlacedOperation& placed, Nodes& nodes) {
+  image::program_node(nodes).add(std::make_unique<image::TrivialAugment>(placed.spec));
 }
 
 }  // namespace spdld::media::ops

@@ -41,8 +41,8 @@ class RandomAffine final : public WarpStep {
 
 namespace spdld::media::ops {
 
-void affine(const Part& part, Nodes& nodes) {
-  image::program_node(nodes).add(std::make_unique<image::RandomAffine>(part.spec));
+void affine(const PlacedOperation& placed, Nodes& nodes) {
+  image::program_node(nodes).add(std::make_unique<image::RandomAffine>(placed.spec));
 }
 
 }  // namespace spdld::media::ops

@@ -52,8 +52,8 @@ class AspectBucket final : public GeometryStep {
 
 namespace spdld::media::ops {
 
-void aspect_bucket(const Part& part, Nodes& nodes) {
-  image::program_node(nodes).add(std::make_unique<image::AspectBucket>(part.spec));
+void aspect_bucket(const PlacedOperation& placed, Nodes& nodes) {
+  image::program_node(nodes).add(std::make_unique<image::AspectBucket>(placed.spec));
 }
 
 }  // namespace spdld::media::ops

@@ -30,8 +30,8 @@ class CenterCrop final : public GeometryStep {
 
 namespace spdld::media::ops {
 
-void center_crop(const Part& part, Nodes& nodes) {
-  image::program_node(nodes).add(std::make_unique<image::CenterCrop>(part.spec));
+void center_crop(const PlacedOperation& placed, Nodes& nodes) {
+  image::program_node(nodes).add(std::make_unique<image::CenterCrop>(placed.spec));
 }
 
 }  // namespace spdld::media::ops

@@ -24,8 +24,8 @@ class Elastic final : public WarpStep {
 
 namespace spdld::media::ops {
 
-void elastic(const Part& part, Nodes& nodes) {
-  image::program_node(nodes).add(std::make_unique<image::Elastic>(part.spec));
+void elastic(const PlacedOperation& placed, Nodes& nodes) {
+  image::program_node(nodes).add(std::make_unique<image::Elastic>(placed.spec));
 }
 
 }  // namespace spdld::media::ops

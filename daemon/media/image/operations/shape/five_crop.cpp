@@ -4,8 +4,8 @@
 
 namespace spdld::media::ops {
 
-void five_crop(const Part& part, Nodes& nodes) {
-  image::program_node(nodes).add(std::make_unique<image::CornerCrops>(part.spec, nullptr));
+void five_crop(const PlacedOperation& placed, Nodes& nodes) {
+  image::program_node(nodes).add(std::make_unique<image::CornerCrops>(placed.spec, nullptr));
 }
 
 }  // namespace spdld::media::ops

@@ -60,10 +60,10 @@ class Grid final : public GeometryStep {
 
 namespace spdld::media::ops {
 
-void grid(const Part& part, Nodes& nodes) {
+void grid(const PlacedOperation& placed, Nodes& nodes) {
   image::ProgramNode& node = image::program_node(nodes);
-  node.add(std::make_unique<image::Grid>(part.spec));
-  if (!part.spec.text("shape").empty()) node.write_grid(part.extra);
+  node.add(std::make_unique<image::Grid>(placed.spec));
+  if (!placed.spec.text("shape").empty()) node.write_grid(placed.extra);
 }
 
 }  // namespace spdld::media::ops

@@ -4,8 +4,8 @@
 
 namespace spdld::media::ops {
 
-void horizontal_flip(const Part& part, Nodes& nodes) {
-  image::program_node(nodes).add(std::make_unique<image::Flip>(part.spec, &image::Pass::mirrored));
+void horizontal_flip(const PlacedOperation& placed, Nodes& nodes) {
+  image::program_node(nodes).add(std::make_unique<image::Flip>(placed.spec, &image::Pass::mirrored));
 }
 
 }  // namespace spdld::media::ops

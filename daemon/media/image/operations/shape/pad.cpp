@@ -27,6 +27,8 @@ class Pad final : public GeometryStep {
 
 namespace spdld::media::ops {
 
-void pad(const Part& part, Nodes& nodes) { image::program_node(nodes).add(std::make_unique<image::Pad>(part.spec)); }
+void pad(const PlacedOperation& placed, Nodes& nodes) {
+  image::program_node(nodes).add(std::make_unique<image::Pad>(placed.spec));
+}
 
 }  // namespace spdld::media::ops

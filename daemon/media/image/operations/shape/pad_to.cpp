@@ -39,8 +39,8 @@ class PadTo final : public GeometryStep {
 
 namespace spdld::media::ops {
 
-void pad_to(const Part& part, Nodes& nodes) {
-  image::program_node(nodes).add(std::make_unique<image::PadTo>(part.spec, part.extra));
+void pad_to(const PlacedOperation& placed, Nodes& nodes) {
+  image::program_node(nodes).add(std::make_unique<image::PadTo>(placed.spec, placed.extra));
 }
 
 }  // namespace spdld::media::ops

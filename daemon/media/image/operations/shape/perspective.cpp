@@ -32,8 +32,8 @@ class RandomPerspective final : public WarpStep {
 
 namespace spdld::media::ops {
 
-void perspective(const Part& part, Nodes& nodes) {
-  image::program_node(nodes).add(std::make_unique<image::RandomPerspective>(part.spec));
+void perspective(const PlacedOperation& placed, Nodes& nodes) {
+  image::program_node(nodes).add(std::make_unique<image::RandomPerspective>(placed.spec));
 }
 
 }  // namespace spdld::media::ops

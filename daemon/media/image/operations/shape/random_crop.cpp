@@ -37,8 +37,8 @@ class RandomCrop final : public GeometryStep {
 
 namespace spdld::media::ops {
 
-void random_crop(const Part& part, Nodes& nodes) {
-  image::program_node(nodes).add(std::make_unique<image::RandomCrop>(part.spec));
+void random_crop(const PlacedOperation& placed, Nodes& nodes) {
+  image::program_node(nodes).add(std::make_unique<image::RandomCrop>(placed.spec));
 }
 
 }  // namespace spdld::media::ops

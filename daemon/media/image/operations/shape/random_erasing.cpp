@@ -48,22 +48,22 @@ class NormalTable {
 template <typename Bits>
 class RandomErasing final : public media::Node {
  public:
-  explicit RandomErasing(const media::Part& part)
-      : layout_(*part.takes.layout),
-        scale_(pair_of(part.spec, "scale")),
-        ratio_(pair_of(part.spec, "ratio")),
-        probability_(part.spec.number("p")),
-        draw_(draw_of(part.spec)) {
-    const std::vector<int64_t> shape = part.takes.shape();
+  explicit RandomErasing(const media::PlacedOperation& placed)
+      : layout_(*placed.takes.layout),
+        scale_(pair_of(placed.spec, "scale")),
+        ratio_(pair_of(placed.spec, "ratio")),
+        probability_(placed.spec.number("p")),
+        draw_(draw_of(placed.spec)) {
+    const std::vector<int64_t> shape = placed.takes.shape();
     const bool is_planar = layout_ == config::Layout::kNchw;
     channels_ = static_cast<size_t>(is_planar ? shape[0] : shape[2]);
     size_ = {static_cast<int>(shape[is_planar ? 2 : 1]), static_cast<int>(shape[is_planar ? 1 : 0])};
-    const auto& values = part.spec.numbers("value");
-    for (size_t c = 0; c < channels_; ++c) values_[c] = bits_of(part.takes.dtype, values[c % values.size()]);
-    is_noisy_ = part.spec.text("noise") == "pixel";
-    has_colours_drawn_ = part.spec.text("noise") == "channel";
+    const auto& values = placed.spec.numbers("value");
+    for (size_t c = 0; c < channels_; ++c) values_[c] = bits_of(placed.takes.dtype, values[c % values.size()]);
+    is_noisy_ = placed.spec.text("noise") == "pixel";
+    has_colours_drawn_ = placed.spec.text("noise") == "channel";
     if (!is_noisy_ && !has_colours_drawn_) return;
-    for (const double each : NormalTable::quantiles()) noise_.push_back(bits_of(part.takes.dtype, each));
+    for (const double each : NormalTable::quantiles()) noise_.push_back(bits_of(placed.takes.dtype, each));
   }
 
   Status run(media::Value&, const media::Call& call) const override {
@@ -150,14 +150,14 @@ class RandomErasing final : public media::Node {
 namespace spdld::media::ops {
 
 // Tensors begin at multiples of 128 bytes, and a sample's part has whole elements.
-void random_erasing(const Part& part, Nodes& nodes) {
-  switch (config::dtype_bytes(part.takes.dtype)) {
+void random_erasing(const PlacedOperation& placed, Nodes& nodes) {
+  switch (config::dtype_bytes(placed.takes.dtype)) {
     case 1:
-      return nodes.push_back(std::make_unique<image::RandomErasing<uint8_t>>(part));
+      return nodes.push_back(std::make_unique<image::RandomErasing<uint8_t>>(placed));
     case 2:
-      return nodes.push_back(std::make_unique<image::RandomErasing<uint16_t>>(part));
+      return nodes.push_back(std::make_unique<image::RandomErasing<uint16_t>>(placed));
     default:
-      return nodes.push_back(std::make_unique<image::RandomErasing<uint32_t>>(part));
+      return nodes.push_back(std::make_unique<image::RandomErasing<uint32_t>>(placed));
   }
 }
 

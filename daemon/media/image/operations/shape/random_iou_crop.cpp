@@ -117,9 +117,9 @@ class RandomIouCrop final : public GeometryStep {
 
 namespace spdld::media::ops {
 
-void random_iou_crop(const Part& part, Nodes& nodes) {
+void random_iou_crop(const PlacedOperation& placed, Nodes& nodes) {
   image::ProgramNode& node = image::program_node(nodes);
-  node.add(std::make_unique<image::RandomIouCrop>(part.spec));
+  node.add(std::make_unique<image::RandomIouCrop>(placed.spec));
   node.ask_for_boxes();
 }
 

@@ -30,8 +30,8 @@ class RandomResize final : public ResizingStep {
 
 namespace spdld::media::ops {
 
-void random_resize(const Part& part, Nodes& nodes) {
-  image::program_node(nodes).add(std::make_unique<image::RandomResize>(part.spec));
+void random_resize(const PlacedOperation& placed, Nodes& nodes) {
+  image::program_node(nodes).add(std::make_unique<image::RandomResize>(placed.spec));
 }
 
 }  // namespace spdld::media::ops

@@ -75,10 +75,10 @@ class RandomResizedCrop final : public GeometryStep {
 
 namespace spdld::media::ops {
 
-void random_resized_crop(const Part& part, Nodes& nodes) {
+void random_resized_crop(const PlacedOperation& placed, Nodes& nodes) {
   image::ProgramNode& node = image::program_node(nodes);
-  node.add(std::make_unique<image::RandomResizedCrop>(part.spec));
-  if (!part.spec.text("box").empty()) node.write_drawn(part.extra);
+  node.add(std::make_unique<image::RandomResizedCrop>(placed.spec));
+  if (!placed.spec.text("box").empty()) node.write_drawn(placed.extra);
 }
 
 }  // namespace spdld::media::ops

@@ -28,8 +28,8 @@ class RandomShortestSize final : public ResizingStep {
 
 namespace spdld::media::ops {
 
-void random_shortest_size(const Part& part, Nodes& nodes) {
-  image::program_node(nodes).add(std::make_unique<image::RandomShortestSize>(part.spec));
+void random_shortest_size(const PlacedOperation& placed, Nodes& nodes) {
+  image::program_node(nodes).add(std::make_unique<image::RandomShortestSize>(placed.spec));
 }
 
 }  // namespace spdld::media::ops

@@ -40,8 +40,8 @@ class RandomSizeCrop final : public GeometryStep {
 
 namespace spdld::media::ops {
 
-void random_size_crop(const Part& part, Nodes& nodes) {
-  image::program_node(nodes).add(std::make_unique<image::RandomSizeCrop>(part.spec));
+void random_size_crop(const PlacedOperation& placed, Nodes& nodes) {
+  image::program_node(nodes).add(std::make_unique<image::RandomSizeCrop>(placed.spec));
 }
 
 }  // namespace spdld::media::ops

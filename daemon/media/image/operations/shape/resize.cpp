@@ -27,8 +27,8 @@ class Resize final : public GeometryStep {
 
 namespace spdld::media::ops {
 
-void resize(const Part& part, Nodes& nodes) {
-  image::program_node(nodes).add(std::make_unique<image::Resize>(part.spec));
+void resize(const PlacedOperation& placed, Nodes& nodes) {
+  image::program_node(nodes).add(std::make_unique<image::Resize>(placed.spec));
 }
 
 }  // namespace spdld::media::ops

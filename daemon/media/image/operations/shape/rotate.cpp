@@ -25,8 +25,8 @@ class RandomRotation final : public WarpStep {
 
 namespace spdld::media::ops {
 
-void rotate(const Part& part, Nodes& nodes) {
-  image::program_node(nodes).add(std::make_unique<image::RandomRotation>(part.spec));
+void rotate(const PlacedOperation& placed, Nodes& nodes) {
+  image::program_node(nodes).add(std::make_unique<image::RandomRotation>(placed.spec));
 }
 
 }  // namespace spdld::media::ops

@@ -30,8 +30,8 @@ class ScaleJitter final : public ResizingStep {
 
 namespace spdld::media::ops {
 
-void scale_jitter(const Part& part, Nodes& nodes) {
-  image::program_node(nodes).add(std::make_unique<image::ScaleJitter>(part.spec));
+void scale_jitter(const PlacedOperation& placed, Nodes& nodes) {
+  image::program_node(nodes).add(std::make_unique<image::ScaleJitter>(placed.spec));
 }
 
 }  // namespace spdld::media::ops

@@ -4,9 +4,9 @@
 
 namespace spdld::media::ops {
 
-void ten_crop(const Part& part, Nodes& nodes) {
-  auto image::Pass::*const turned = part.spec.flag("vertical_flip") ? &image::Pass::flipped : &image::Pass::mirrored;
-  image::program_node(nodes).add(std::make_unique<image::CornerCrops>(part.spec, turned));
+void ten_crop(const PlacedOperation& placed, Nodes& nodes) {
+  auto image::Pass::*const turned = placed.spec.flag("vertical_flip") ? &image::Pass::flipped : &image::Pass::mirrored;
+  image::program_node(nodes).add(std::make_unique<image::CornerCrops>(placed.spec, turned));
 }
 
 }  // namespace spdld::media::ops

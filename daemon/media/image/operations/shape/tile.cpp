@@ -28,6 +28,8 @@ class Tile final : public GeometryStep {
 
 namespace spdld::media::ops {
 
-void tile(const Part& part, Nodes& nodes) { image::program_node(nodes).add(std::make_unique<image::Tile>(part.spec)); }
+void tile(const PlacedOperation& placed, Nodes& nodes) {
+  image::program_node(nodes).add(std::make_unique<image::Tile>(placed.spec));
+}
 
 }  // namespace spdld::media::ops

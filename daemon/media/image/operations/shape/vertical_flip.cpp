@@ -4,8 +4,8 @@
 
 namespace spdld::media::ops {
 
-void vertical_flip(const Part& part, Nodes& nodes) {
-  image::program_node(nodes).add(std::make_unique<image::Flip>(part.spec, &image::Pass::flipped));
+void vertical_flip(const PlacedOperation& placed, Nodes& nodes) {
+  image::program_node(nodes).add(std::make_unique<image::Flip>(placed.spec, &image::Pass::flipped));
 }
 
 }  // namespace spdld::media::ops

@@ -27,8 +27,8 @@ class ZoomOut final : public WarpStep {
 
 namespace spdld::media::ops {
 
-void zoom_out(const Part& part, Nodes& nodes) {
-  image::program_node(nodes).add(std::make_unique<image::ZoomOut>(part.spec));
+void zoom_out(const PlacedOperation& placed, Nodes& nodes) {
+  image::program_node(nodes).add(std::make_unique<image::ZoomOut>(placed.spec));
 }
 
 }  // namespace spdld::media::ops

@@ -7,12 +7,12 @@ namespace {
 
 class Boxes final : public ViewListNode {
  public:
-  explicit Boxes(const media::Part& part)
-      : ViewListNode(part, 4),
-        reading_(reading_of(part.spec)),
-        gives_(part.spec.text("gives").empty() ? reading_.format : box_format_named(part.spec.text("gives"))),
-        side_min_(static_cast<float>(part.spec.number("min_size"))),
-        area_min_(static_cast<float>(part.spec.number("min_area"))) {}
+  explicit Boxes(const media::PlacedOperation& placed)
+      : ViewListNode(placed, 4),
+        reading_(reading_of(placed.spec)),
+        gives_(placed.spec.text("gives").empty() ? reading_.format : box_format_named(placed.spec.text("gives"))),
+        side_min_(static_cast<float>(placed.spec.number("min_size"))),
+        area_min_(static_cast<float>(placed.spec.number("min_area"))) {}
 
   // The boxes decide the geometry of their view.
   Status advise(const media::Value& value, const media::Call& call) const override {
@@ -48,6 +48,6 @@ class Boxes final : public ViewListNode {
 
 namespace spdld::media::ops {
 
-void boxes(const Part& part, Nodes& nodes) { nodes.push_back(std::make_unique<image::Boxes>(part)); }
+void boxes(const PlacedOperation& placed, Nodes& nodes) { nodes.push_back(std::make_unique<image::Boxes>(placed)); }
 
 }  // namespace spdld::media::ops

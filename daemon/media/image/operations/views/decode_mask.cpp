@@ -12,18 +12,18 @@
 namespace spdld::image {
 namespace {
 
-std::optional<MaskColours> colours_of(const media::Part& part) {
+std::optional<MaskColours> colours_of(const media::PlacedOperation& placed) {
   const auto has = [&](const char* name) {
-    return part.spec.parameters.contains(name) && !part.spec.text(name).empty();
+    return placed.spec.parameters.contains(name) && !placed.spec.text(name).empty();
   };
-  if (has("colours")) return MaskColours::of_texts(part.spec.text("colours"));
+  if (has("colours")) return MaskColours::of_texts(placed.spec.text("colours"));
   if (!has("colours_file")) return std::nullopt;
-  if (part.files == nullptr)
+  if (placed.files == nullptr)
     throw SetupError(Trouble::kUnsupported,
-                     "output '" + part.output + "': no file beside the data set can be read here");
-  const std::string& path = part.spec.text("colours_file");
+                     "output '" + placed.output + "': no file beside the data set can be read here");
+  const std::string& path = placed.spec.text("colours_file");
   std::optional<MaskColours> colours;
-  part.files->read(path, "txt, csv, tsv", [&](const std::string& name, std::span<const uint8_t> bytes) {
+  placed.files->read(path, "txt, csv, tsv", [&](const std::string& name, std::span<const uint8_t> bytes) {
     if (colours) throw SetupError(Trouble::kUsage, path + " holds several files of colours: name one of them.");
     colours = MaskColours::of_file(name, bytes);
   });
@@ -35,13 +35,14 @@ std::optional<MaskColours> colours_of(const media::Part& part) {
 template <typename T>
 class DecodeMask final : public media::Node {
  public:
-  explicit DecodeMask(const media::Part& part)
-      : output_(part.output),
-        fill_(static_cast<T>(part.spec.integer("fill"))),
-        colours_(colours_of(part)),
-        size_{static_cast<int>(part.gives.dimensions[1].value()), static_cast<int>(part.gives.dimensions[0].value())} {
-    if (colours_ && part.spec.parameters.contains("other") && part.spec.integer("other") >= 0)
-      other_ = static_cast<uint32_t>(part.spec.integer("other"));
+  explicit DecodeMask(const media::PlacedOperation& placed)
+      : output_(placed.output),
+        fill_(static_cast<T>(placed.spec.integer("fill"))),
+        colours_(colours_of(placed)),
+        size_{static_cast<int>(placed.gives.dimensions[1].value()),
+              static_cast<int>(placed.gives.dimensions[0].value())} {
+    if (colours_ && placed.spec.parameters.contains("other") && placed.spec.integer("other") >= 0)
+      other_ = static_cast<uint32_t>(placed.spec.integer("other"));
     const uint32_t largest = colours_ ? std::max(colours_->largest(), other_.value_or(0)) : 0;
     if (sizeof(T) == 1 && largest > UINT8_MAX)
       throw SetupError(Trouble::kUsage, "output '" + output_ + "': decode-mask's colours have values up to " +
@@ -99,14 +100,14 @@ class DecodeMask final : public media::Node {
 
 namespace spdld::media::ops {
 
-void decode_mask(const Part& part, Nodes& nodes) {
-  switch (part.gives.dtype) {
+void decode_mask(const PlacedOperation& placed, Nodes& nodes) {
+  switch (placed.gives.dtype) {
     case config::DType::kUint16:
-      return nodes.push_back(std::make_unique<image::DecodeMask<uint16_t>>(part));
+      return nodes.push_back(std::make_unique<image::DecodeMask<uint16_t>>(placed));
     case config::DType::kInt64:
-      return nodes.push_back(std::make_unique<image::DecodeMask<int64_t>>(part));
+      return nodes.push_back(std::make_unique<image::DecodeMask<int64_t>>(placed));
     default:
-      return nodes.push_back(std::make_unique<image::DecodeMask<uint8_t>>(part));
+      return nodes.push_back(std::make_unique<image::DecodeMask<uint8_t>>(placed));
   }
 }
 

@@ -34,12 +34,13 @@ struct ShapeWork {
 
 class InstanceMasks final : public media::Node {
  public:
-  explicit InstanceMasks(const media::Part& part)
-      : output_(part.output),
-        of_(part.spec.text("of")),
-        is_relative_(part.spec.flag("relative")),
-        reads_json_(part.takes.origin == config::Origin::kJson),
-        size_{static_cast<int>(part.gives.dimensions[2].value()), static_cast<int>(part.gives.dimensions[1].value())} {}
+  explicit InstanceMasks(const media::PlacedOperation& placed)
+      : output_(placed.output),
+        of_(placed.spec.text("of")),
+        is_relative_(placed.spec.flag("relative")),
+        reads_json_(placed.takes.origin == config::Origin::kJson),
+        size_{static_cast<int>(placed.gives.dimensions[2].value()),
+              static_cast<int>(placed.gives.dimensions[1].value())} {}
 
   bool reads_json() const override { return reads_json_; }
 
@@ -126,6 +127,8 @@ class InstanceMasks final : public media::Node {
 
 namespace spdld::media::ops {
 
-void instance_masks(const Part& part, Nodes& nodes) { nodes.push_back(std::make_unique<image::InstanceMasks>(part)); }
+void instance_masks(const PlacedOperation& placed, Nodes& nodes) {
+  nodes.push_back(std::make_unique<image::InstanceMasks>(placed));
+}
 
 }  // namespace spdld::media::ops

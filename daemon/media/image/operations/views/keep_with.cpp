@@ -11,11 +11,11 @@ namespace {
 
 class KeepWith final : public media::Node {
  public:
-  explicit KeepWith(const media::Part& part)
-      : output_(part.output),
-        of_(part.spec.text("of")),
-        kind_{part.gives.dtype, static_cast<uint64_t>(part.spec.integer("width")),
-              part.takes.origin == config::Origin::kJson},
+  explicit KeepWith(const media::PlacedOperation& placed)
+      : output_(placed.output),
+        of_(placed.spec.text("of")),
+        kind_{placed.gives.dtype, static_cast<uint64_t>(placed.spec.integer("width")),
+              placed.takes.origin == config::Origin::kJson},
         element_bytes_(config::dtype_bytes(kind_.dtype) * std::max<uint64_t>(kind_.width, 1)) {}
 
   bool reads_json() const override { return kind_.reads_json; }
@@ -53,6 +53,8 @@ class KeepWith final : public media::Node {
 
 namespace spdld::media::ops {
 
-void keep_with(const Part& part, Nodes& nodes) { nodes.push_back(std::make_unique<image::KeepWith>(part)); }
+void keep_with(const PlacedOperation& placed, Nodes& nodes) {
+  nodes.push_back(std::make_unique<image::KeepWith>(placed));
+}
 
 }  // namespace spdld::media::ops

@@ -26,11 +26,12 @@ struct ObjectWork {
 
 class ObjectMasks final : public media::Node {
  public:
-  explicit ObjectMasks(const media::Part& part)
-      : output_(part.output),
-        of_(part.spec.text("of")),
-        ignored_(part.spec.integer("ignore")),
-        size_{static_cast<int>(part.gives.dimensions[2].value()), static_cast<int>(part.gives.dimensions[1].value())} {}
+  explicit ObjectMasks(const media::PlacedOperation& placed)
+      : output_(placed.output),
+        of_(placed.spec.text("of")),
+        ignored_(placed.spec.integer("ignore")),
+        size_{static_cast<int>(placed.gives.dimensions[2].value()),
+              static_cast<int>(placed.gives.dimensions[1].value())} {}
 
   Status run(media::Value& value, const media::Call& call) const override {
     const Status status = split(value.bytes, call);
@@ -94,6 +95,8 @@ class ObjectMasks final : public media::Node {
 
 namespace spdld::media::ops {
 
-void object_masks(const Part& part, Nodes& nodes) { nodes.push_back(std::make_unique<image::ObjectMasks>(part)); }
+void object_masks(const PlacedOperation& placed, Nodes& nodes) {
+  nodes.push_back(std::make_unique<image::ObjectMasks>(placed));
+}
 
 }  // namespace spdld::media::ops

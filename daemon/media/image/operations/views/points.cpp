@@ -7,8 +7,10 @@ namespace {
 
 class Points final : public ViewListNode {
  public:
-  explicit Points(const media::Part& part)
-      : ViewListNode(part, 2), is_relative_(part.spec.flag("relative")), drops_(part.spec.text("outside") == "drop") {}
+  explicit Points(const media::PlacedOperation& placed)
+      : ViewListNode(placed, 2),
+        is_relative_(placed.spec.flag("relative")),
+        drops_(placed.spec.text("outside") == "drop") {}
 
  private:
   Result<bool> move(float* row, uint64_t, View& view) const override {
@@ -27,6 +29,6 @@ class Points final : public ViewListNode {
 
 namespace spdld::media::ops {
 
-void points(const Part& part, Nodes& nodes) { nodes.push_back(std::make_unique<image::Points>(part)); }
+void points(const PlacedOperation& placed, Nodes& nodes) { nodes.push_back(std::make_unique<image::Points>(placed)); }
 
 }  // namespace spdld::media::ops
