@@ -83,9 +83,9 @@ void draw_shapes(uint8_t choice, std::string_view text) {
   for (const auto& shape : list.shapes) {
     mask.begin();
     Status drawn = Done{};
-    if (shape.kind == text::ShapeList::Kind::kRuns) drawn = mask.add_runs(list.runs_of(shape));
-    if (shape.kind == text::ShapeList::Kind::kPackedRuns) drawn = mask.add_packed_runs(list.packed_of(shape));
-    if (shape.kind == text::ShapeList::Kind::kPolygons)
+    if (shape.kind == text::ShapeKind::kRuns) drawn = mask.add_runs(list.runs_of(shape));
+    if (shape.kind == text::ShapeKind::kPackedRuns) drawn = mask.add_packed_runs(list.packed_of(shape));
+    if (shape.kind == text::ShapeKind::kPolygons)
       for (const auto& polygon : list.polygons_of(shape))
         if (const auto numbers = list.numbers_of(polygon);
             drawn && std::all_of(numbers.begin(), numbers.end(), is_near))

@@ -48,13 +48,13 @@ bool is_hidden(std::string_view name) {
 }
 
 // Says of a member why its bytes can't be given; empty: they can, or the member is a link.
-std::string_view words_of_member(TarMember::Kind kind) {
+std::string_view words_of_member(TarMemberKind kind) {
   switch (kind) {
-    case TarMember::Kind::kSpecial:
+    case TarMemberKind::kSpecial:
       return "is a device or a FIFO";
-    case TarMember::Kind::kSparse:
+    case TarMemberKind::kSparse:
       return "is a sparse file, whose bytes do not lie together,";
-    case TarMember::Kind::kContinued:
+    case TarMemberKind::kContinued:
       return "is the rest of a file that begins in another volume";
     default:
       return {};
@@ -74,11 +74,11 @@ std::string clause_of_end(ArchiveLinks::End end) {
     case ArchiveLinks::End::kFolder:
       return clause("is a folder");
     case ArchiveLinks::End::kSpecial:
-      return clause(words_of_member(TarMember::Kind::kSpecial));
+      return clause(words_of_member(TarMemberKind::kSpecial));
     case ArchiveLinks::End::kSparse:
-      return clause(words_of_member(TarMember::Kind::kSparse));
+      return clause(words_of_member(TarMemberKind::kSparse));
     case ArchiveLinks::End::kContinued:
-      return clause(words_of_member(TarMember::Kind::kContinued));
+      return clause(words_of_member(TarMemberKind::kContinued));
     case ArchiveLinks::End::kTooMany:
       return clause("is one of too many for one archive");
     default:
@@ -91,14 +91,13 @@ class Indexer {
   explicit Indexer(const std::string& path, std::string_view name) : path_(path), name_(name) {}
 
   void add(const TarMember& member) {
-    using Kind = TarMember::Kind;
     const std::optional<uint32_t> link = member.is_link() ? links_.add(member) : std::nullopt;
-    if (member.kind == Kind::kFolder) return;
-    if (member.kind == Kind::kRenames) return miss("a list of long names, as GNU tar before 1.11 wrote them,");
+    if (member.kind == TarMemberKind::kFolder) return;
+    if (member.kind == TarMemberKind::kRenames) return miss("a list of long names, as GNU tar before 1.11 wrote them,");
     if (is_meta(member.name) || is_hidden(member.name)) return;
     const auto what = [&] { return "the member " + shown(member.name) + ' '; };
     const auto [key, extension] = split(member.name);
-    if (member.kind == Kind::kSpecial) return remark(what().append(words_of_member(member.kind)));
+    if (member.kind == TarMemberKind::kSpecial) return remark(what().append(words_of_member(member.kind)));
     if (key.empty()) return remark(what() + "has no key and extension, such as 0001.jpg");
     if (extension == "path") return remark(what() + "would hide the field \"path\"");
     if (const std::string_view why = words_of_member(member.kind); !why.empty()) return miss(what().append(why));
@@ -188,12 +187,12 @@ class Indexer {
       say("a lone block of zeros stands at byte " + std::to_string(tar.first_lone_zero_block()) +
           (tar.lone_zero_blocks() > 1 ? " (and " + std::to_string(tar.lone_zero_blocks() - 1) + " more)" : "") +
           ": what follows is read.");
-    if (tar.tail().kind == TarTail::Kind::kOther)
+    if (tar.tail().kind == TarTailKind::kOther)
       say("behind its end mark," + at + ", stands something that is no tar archive, and was passed over.");
-    if (tar.tail().kind == TarTail::Kind::kUnseen)
+    if (tar.tail().kind == TarTailKind::kUnseen)
       say("behind its end mark stand zeros up to byte " + std::to_string(tar.tail().at) +
           "; what follows was not looked at.");
-    if (tar.tail().kind == TarTail::Kind::kArchive)
+    if (tar.tail().kind == TarTailKind::kArchive)
       index_.remarks.add_missing(std::string(name_) + ": behind its end mark," + at +
                                  ", stands what looks like another tar archive, but its first header is damaged or "
                                  "does not begin at a multiple of 512 bytes: it was passed over.");

@@ -46,15 +46,15 @@ std::string wanted_key(uint32_t part, std::string_view path) {
   return key.append(path);
 }
 
-ArchiveLinks::End end_of(TarMember::Kind kind) {
+ArchiveLinks::End end_of(TarMemberKind kind) {
   switch (kind) {
-    case TarMember::Kind::kFile:
+    case TarMemberKind::kFile:
       return ArchiveLinks::End::kFile;
-    case TarMember::Kind::kFolder:
+    case TarMemberKind::kFolder:
       return ArchiveLinks::End::kFolder;
-    case TarMember::Kind::kSparse:
+    case TarMemberKind::kSparse:
       return ArchiveLinks::End::kSparse;
-    case TarMember::Kind::kContinued:
+    case TarMemberKind::kContinued:
       return ArchiveLinks::End::kContinued;
     default:
       return ArchiveLinks::End::kSpecial;
@@ -185,7 +185,7 @@ bool ArchiveLinks::has_link_between(uint64_t first, uint64_t last) const {
 }
 
 void ArchiveLinks::see(const TarMember& member) {
-  if (member.is_link() || member.kind == TarMember::Kind::kRenames || member.name.size() > kTarNameMax) return;
+  if (member.is_link() || member.kind == TarMemberKind::kRenames || member.name.size() > kTarNameMax) return;
   const std::string own = plain_path(member.name);
   const auto wanted = wanted_.find(wanted_key(member.part, own));
   if (wanted == wanted_.end()) return;

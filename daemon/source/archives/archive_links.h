@@ -30,7 +30,7 @@ class ArchiveLinks {
     kOutside,  // it lies outside of the archive
     kCircle,   // the links lead round in a circle, or through too many folders
     kFolder,
-    kSpecial,  // as TarMember::Kind has them
+    kSpecial,  // as TarMemberKind has them
     kSparse,
     kContinued,
     kTooMany  // too much is named by the links of the archive
@@ -58,12 +58,12 @@ class ArchiveLinks {
     uint32_t name_bytes, target_bytes;
     uint64_t number;  // of the member
     uint32_t part;
-    TarMember::Kind kind;
+    TarMemberKind kind;
     Found found;  // of a file, or of a link that was followed
     bool is_wanted = false, is_on_way = false, is_found = false;
     uint32_t like = kNone;  // of a hard link: the symbolic link that it is one more name of
-    bool is_symbolic() const { return kind == TarMember::Kind::kSymbolicLink || like != kNone; }
-    bool is_link() const { return kind == TarMember::Kind::kHardLink || kind == TarMember::Kind::kSymbolicLink; }
+    bool is_symbolic() const { return kind == TarMemberKind::kSymbolicLink || like != kNone; }
+    bool is_link() const { return kind == TarMemberKind::kHardLink || kind == TarMemberKind::kSymbolicLink; }
   };
 
   std::string_view name(const Entry& entry) const { return {texts_.data() + entry.text, entry.name_bytes}; }

@@ -157,7 +157,7 @@ bool TarReader::pass_zeros() {
   for (; block != nullptr && is_zero(block, kBlock); block = bytes_at(at, kBlock)) {
     at += kBlock;
     if (at - zeros_start > kZerosMax) {
-      tail_ = {TarTail::Kind::kUnseen, at};
+      tail_ = {TarTailKind::kUnseen, at};
       return stop(TarEnd::kMark);
     }
   }
@@ -185,7 +185,7 @@ bool TarReader::stop_behind(uint64_t zeros_start, uint64_t at) {
   const std::string_view text(reinterpret_cast<const char*>(bytes), seen);
   if (text.find_first_not_of('\0') != std::string_view::npos) {
     const bool looks_like_tar = text.find("ustar") != std::string_view::npos;
-    tail_ = {looks_like_tar ? TarTail::Kind::kArchive : TarTail::Kind::kOther, at};
+    tail_ = {looks_like_tar ? TarTailKind::kArchive : TarTailKind::kOther, at};
   }
   position_ = zeros_start;
   return stop(TarEnd::kMark);
@@ -292,30 +292,30 @@ void override_by(const std::optional<Value>& own, const std::optional<Value>& of
   value = *said;
 }
 
-TarMember::Kind kind_of(char type, bool is_sparse, bool ends_like_folder) {
+TarMemberKind kind_of(char type, bool is_sparse, bool ends_like_folder) {
   switch (type) {
     case '1':
-      return TarMember::Kind::kHardLink;
+      return TarMemberKind::kHardLink;
     case '2':
-      return TarMember::Kind::kSymbolicLink;
+      return TarMemberKind::kSymbolicLink;
     case '3':
     case '4':
     case '6':
-      return TarMember::Kind::kSpecial;
+      return TarMemberKind::kSpecial;
     case '5':
     case 'D':
-      return TarMember::Kind::kFolder;
+      return TarMemberKind::kFolder;
     case 'S':
-      return TarMember::Kind::kSparse;
+      return TarMemberKind::kSparse;
     case 'M':
-      return TarMember::Kind::kContinued;
+      return TarMemberKind::kContinued;
     case 'N':
-      return TarMember::Kind::kRenames;
+      return TarMemberKind::kRenames;
     default:
       break;
   }
-  if (ends_like_folder) return TarMember::Kind::kFolder;
-  return is_sparse ? TarMember::Kind::kSparse : TarMember::Kind::kFile;
+  if (ends_like_folder) return TarMemberKind::kFolder;
+  return is_sparse ? TarMemberKind::kSparse : TarMemberKind::kFile;
 }
 
 }  // namespace
@@ -336,7 +336,7 @@ bool TarReader::settle(Header& header, const Extension& extension) {
 void TarReader::give(Header& header, const Extension& extension, TarMember& member) {
   member.kind = kind_of(header.type, extension.sparse, header.name.ends_with('/'));
   const bool is_known = header.type == '\0' || has_type(header.type, "07");
-  member.unknown_type = member.kind == TarMember::Kind::kFile && !is_known ? header.type : '\0';
+  member.unknown_type = member.kind == TarMemberKind::kFile && !is_known ? header.type : '\0';
   member.name = std::move(header.name);
   member.target = std::move(header.target);
   member.offset = header.start;

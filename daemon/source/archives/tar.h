@@ -14,18 +14,19 @@
 
 namespace spdld::source {
 
+enum class TarMemberKind : uint8_t {
+  kFile,
+  kHardLink,
+  kSymbolicLink,
+  kFolder,
+  kSpecial,    // a device or a FIFO
+  kSparse,     // a file whose bytes do not lie together
+  kContinued,  // the rest of a file that another volume begins
+  kRenames     // what old GNU tar writes about long names
+};
+
 struct TarMember {
-  enum class Kind : uint8_t {
-    kFile,
-    kHardLink,
-    kSymbolicLink,
-    kFolder,
-    kSpecial,    // a device or a FIFO
-    kSparse,     // a file whose bytes do not lie together
-    kContinued,  // the rest of a file that another volume begins
-    kRenames     // what old GNU tar writes about long names
-  };
-  Kind kind = Kind::kFile;
+  TarMemberKind kind = TarMemberKind::kFile;
   char unknown_type = 0;  // kFile: of a type that no format knows, which POSIX has read as a file
   std::string name;       // as in the archive, without NUL
   std::string target;     // of a link, as in the archive
@@ -34,7 +35,7 @@ struct TarMember {
   uint64_t number = 0;  // of members before it
   uint32_t part = 0;    // of archives that stand before its own, where several are joined
 
-  bool is_link() const { return kind == Kind::kHardLink || kind == Kind::kSymbolicLink; }
+  bool is_link() const { return kind == TarMemberKind::kHardLink || kind == TarMemberKind::kSymbolicLink; }
 };
 
 inline constexpr size_t kTarNameMax = 4096;  // of names that are used
@@ -46,16 +47,17 @@ enum class TarEnd : uint8_t {
   kDamaged,  // no header where there should be one
 };
 
+enum class TarTailKind : uint8_t {
+  kNothing,
+  kOther,    // bytes that are no archive
+  kArchive,  // what looks like an archive, but for its first header or its place
+  kUnseen    // more zeros than are looked at
+};
+
 // The bytes behind an end mark, which is two blocks of zeros at least. Further archives are read, and are none of
 // these.
 struct TarTail {
-  enum class Kind : uint8_t {
-    kNothing,
-    kOther,    // bytes that are no archive
-    kArchive,  // what looks like an archive, but for its first header or its place
-    kUnseen    // more zeros than are looked at
-  };
-  Kind kind = Kind::kNothing;
+  TarTailKind kind = TarTailKind::kNothing;
   uint64_t at = 0;
 };
 

@@ -9,23 +9,21 @@
 namespace spdld::source::parquet {
 namespace {
 
-using Kind = JsonValue::Kind;
-
 std::optional<JsonValue> entry_of(const JsonValue& table, std::string_view wanted) {
   std::optional<JsonValue> found;
-  const bool is_sound =
-      table.kind == Kind::kTable && for_each_entry_of(table.text, [&](const JsonValue& key, const JsonValue& value) {
-        if (key.text == wanted) found = value;
-        return true;
-      });
+  const bool is_sound = table.kind == JsonKind::kTable &&
+                        for_each_entry_of(table.text, [&](const JsonValue& key, const JsonValue& value) {
+                          if (key.text == wanted) found = value;
+                          return true;
+                        });
   return is_sound ? found : std::nullopt;
 }
 
 // Empty: they are no list of texts.
 std::vector<std::string> names_in(const JsonValue& list) {
   std::vector<std::string> names;
-  const bool is_sound = list.kind == Kind::kList && for_each_element_of(list.text, [&](const JsonValue& element) {
-                          auto name = element.kind == Kind::kText ? plain_text(element) : std::nullopt;
+  const bool is_sound = list.kind == JsonKind::kList && for_each_element_of(list.text, [&](const JsonValue& element) {
+                          auto name = element.kind == JsonKind::kText ? plain_text(element) : std::nullopt;
                           if (!name || name->find('\0') != std::string::npos || names.size() == kClassesMax)
                             return false;
                           names.push_back(std::move(*name));
@@ -41,16 +39,16 @@ class Features {
   // A list adds nothing to the name of its elements, as in a column's name.
   void read(const JsonValue& feature, const std::string& name, int depth) {
     if (depth == kDepthMax) return;
-    if (feature.kind == Kind::kList) {  // [feature], as older versions write lists
+    if (feature.kind == JsonKind::kList) {  // [feature], as older versions write lists
       for_each_element_of(feature.text, [&](const JsonValue& element) {
         read(element, name, depth + 1);
         return false;
       });
       return;
     }
-    if (feature.kind != Kind::kTable) return;
+    if (feature.kind != JsonKind::kTable) return;
     const auto type = entry_of(feature, "_type");
-    if (!type || type->kind != Kind::kText) return read_parts(feature, name, depth);
+    if (!type || type->kind != JsonKind::kText) return read_parts(feature, name, depth);
     if (type->text == "ClassLabel") return add(feature, name);
     if (const auto inner = entry_of(feature, "feature")) read(*inner, name, depth + 1);
   }

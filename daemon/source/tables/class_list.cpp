@@ -13,8 +13,6 @@
 namespace spdld::source {
 namespace {
 
-using Kind = JsonValue::Kind;
-
 constexpr size_t kShownTexts = 5;
 constexpr uint64_t kClassListBytesMax = 64u << 20;
 
@@ -33,10 +31,11 @@ class JsonClasses {
     JsonText text(json);
     const auto all = text.take_value();
     if (!all || !text.is_at_end()) return false;
-    if (all->kind == Kind::kList)
+    if (all->kind == JsonKind::kList)
       return for_each_element_of(all->text, [&](const JsonValue& value) { return add(classes_.size(), value); });
-    return all->kind == Kind::kTable && for_each_entry_of(all->text, [&](const JsonValue& key, const JsonValue& value) {
-             return value.kind == Kind::kNumber ? add(plain_count(value), key) : add(number_in(key), value);
+    return all->kind == JsonKind::kTable &&
+           for_each_entry_of(all->text, [&](const JsonValue& key, const JsonValue& value) {
+             return value.kind == JsonKind::kNumber ? add(plain_count(value), key) : add(number_in(key), value);
            });
   }
 
@@ -68,11 +67,11 @@ class JsonClasses {
     if (!number || *number >= kClassesMax) return false;
     std::vector<std::string> texts;
     const auto add_text = [&](const JsonValue& element) {
-      auto text = texts.size() < 2 && element.kind == Kind::kText ? plain_text(element) : std::nullopt;
+      auto text = texts.size() < 2 && element.kind == JsonKind::kText ? plain_text(element) : std::nullopt;
       if (text) texts.push_back(std::move(*text));
       return text.has_value() || texts.size() == 2;
     };
-    const bool is_sound = value.kind == Kind::kList ? for_each_element_of(value.text, add_text) : add_text(value);
+    const bool is_sound = value.kind == JsonKind::kList ? for_each_element_of(value.text, add_text) : add_text(value);
     if (!is_sound || texts.empty()) return false;
     texts.resize(2);
     const auto [at, is_new] = classes_.emplace(*number, Labelled{texts[0], texts[1]});

@@ -29,28 +29,26 @@ std::string_view trimmed(std::string_view text) {
                                          : text.substr(first, text.find_last_not_of(" \t") + 1 - first);
 }
 
-std::string_view words_of(JsonValue::Kind kind) {
+std::string_view words_of(JsonKind kind) {
   switch (kind) {
-    case JsonValue::Kind::kNull:
+    case JsonKind::kNull:
       return "null";
-    case JsonValue::Kind::kText:
+    case JsonKind::kText:
       return "a text";
-    case JsonValue::Kind::kNumber:
+    case JsonKind::kNumber:
       return "a number";
-    case JsonValue::Kind::kFlag:
+    case JsonKind::kFlag:
       return "a truth value";
-    case JsonValue::Kind::kList:
+    case JsonKind::kList:
       return "a list";
-    case JsonValue::Kind::kTable:
+    case JsonKind::kTable:
       return "a table";
   }
   return "";
 }
 
-JsonValue::Kind json_kind_of(ValueKind kind) {
-  return kind == ValueKind::kFlag     ? JsonValue::Kind::kFlag
-         : kind == ValueKind::kNumber ? JsonValue::Kind::kNumber
-                                      : JsonValue::Kind::kText;
+JsonKind json_kind_of(ValueKind kind) {
+  return kind == ValueKind::kFlag ? JsonKind::kFlag : kind == ValueKind::kNumber ? JsonKind::kNumber : JsonKind::kText;
 }
 
 }  // namespace
@@ -61,12 +59,12 @@ bool ConditionRow::is_taken(uint64_t row) {
 
 Cell ConditionRow::cell_of(const Comparison& comparison, uint64_t row) {
   const auto& held = values_[comparison.column];
-  if (!held || held->kind == JsonValue::Kind::kNull) return {};
+  if (!held || held->kind == JsonKind::kNull) return {};
   if (held->is_csv) return csv_cell_of(comparison, row);
   if (!comparison.has_values()) return true;  // something is there
   if (held->kind != json_kind_of(comparison.kind())) refuse(comparison, row, words_of(held->kind));
-  if (held->kind == JsonValue::Kind::kFlag) return held->text == "true";
-  if (held->kind == JsonValue::Kind::kNumber) {
+  if (held->kind == JsonKind::kFlag) return held->text == "true";
+  if (held->kind == JsonKind::kNumber) {
     const auto number = number_in(held->text);
     if (!number) refuse(comparison, row, config::printable(held->text, 40));
     return *number;

@@ -25,7 +25,7 @@ class ConditionRow {
   void clear() { values_.assign(values_.size(), std::nullopt); }
   // `column`: a place in Condition::columns().
   void take(size_t column, const CsvValue& value) {
-    values_[column] = Held{JsonValue::Kind::kText, value.text, value.has_doubled_quotes, true};
+    values_[column] = Held{JsonKind::kText, value.text, value.has_doubled_quotes, true};
   }
   void take(size_t column, const JsonValue& value) {
     values_[column] = Held{value.kind, value.text, value.has_escapes, false};
@@ -35,7 +35,7 @@ class ConditionRow {
 
  private:
   struct Held {
-    JsonValue::Kind kind;
+    JsonKind kind;
     std::string_view text;
     bool is_escaped;  // CSV's doubled quotes, or JSON's escapes
     bool is_csv;

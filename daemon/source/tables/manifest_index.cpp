@@ -178,7 +178,7 @@ class ManifestIndexer {
 
   bool take_entry(const std::string& name, const JsonValue& value) {
     Plain text;
-    const bool is_null = value.kind == JsonValue::Kind::kNull;
+    const bool is_null = value.kind == JsonKind::kNull;
     const auto wants_text = [&] {
       if (!is_null && !text) text = plain_text(value);
       return is_null || text;

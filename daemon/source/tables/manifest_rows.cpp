@@ -61,8 +61,8 @@ Result<Piece> JsonRows::find(std::span<const uint8_t> holder, uint32_t packed) c
     return true;
   });
   if (!is_sound) return replaced();
-  if (!found || found->kind == JsonValue::Kind::kNull) return replaced();
-  if (field.is_base64 && found->kind != JsonValue::Kind::kText) return bad("its value is no text in base64");
+  if (!found || found->kind == JsonKind::kNull) return replaced();
+  if (field.is_base64 && found->kind != JsonKind::kText) return bad("its value is no text in base64");
   return piece_of(found->text, (found->has_escapes ? kEscapes : 0) | (field.is_base64 ? kBase64 : 0));
 }
 

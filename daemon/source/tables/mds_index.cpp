@@ -19,7 +19,6 @@ namespace spdld::source {
 namespace {
 
 constexpr size_t kShardsMax = 1 << 20;  // of an index
-using Kind = JsonValue::Kind;
 
 [[noreturn]] void refuse_mds(const std::string& message) { throw SetupError(Trouble::kUsage, message); }
 
@@ -73,9 +72,9 @@ class ShardReader {
     if (key.text == "column_sizes")
       return for_each_element_of(value.text, [&](const JsonValue& size) {
         sizes_.push_back(plain_count(size));
-        return size.kind == Kind::kNull || sizes_.back();
+        return size.kind == JsonKind::kNull || sizes_.back();
       });
-    if (key.text == "compression" && value.kind != Kind::kNull) check_compression(value.text);
+    if (key.text == "compression" && value.kind != JsonKind::kNull) check_compression(value.text);
     if (key.text == "format" && value.text != "mds")
       refuse_mds(path_ + ": its shards are of the format " + config::printable(value.text) + ", and not mds.");
     if (key.text == "version" && value.text != "2")
@@ -85,7 +84,7 @@ class ShardReader {
       return take_count(value, shard_.samples);
     }
     if (key.text == "raw_data") return take_file(value, shard_.name, &shard_.bytes);
-    if (key.text == "zip_data" && value.kind != Kind::kNull) return take_file(value, shard_.packed_name, nullptr);
+    if (key.text == "zip_data" && value.kind != JsonKind::kNull) return take_file(value, shard_.packed_name, nullptr);
     return true;
   }
 
@@ -93,7 +92,7 @@ class ShardReader {
     return for_each_entry_of(table.text, [&](const JsonValue& key, const JsonValue& of) {
       if (key.text == "bytes" && bytes != nullptr) return take_count(of, *bytes);
       if (key.text != "basename") return true;
-      const auto name = of.kind == Kind::kText ? plain_text(of) : std::nullopt;
+      const auto name = of.kind == JsonKind::kText ? plain_text(of) : std::nullopt;
       if (name) to = *name;
       return name && is_plain_name(*name);
     });
@@ -119,7 +118,7 @@ class ShardReader {
   }
   static bool take_texts(const JsonValue& list, std::vector<std::string>& texts) {
     return for_each_element_of(list.text, [&](const JsonValue& element) {
-      const auto text = element.kind == Kind::kText ? plain_text(element) : std::nullopt;
+      const auto text = element.kind == JsonKind::kText ? plain_text(element) : std::nullopt;
       if (text) texts.push_back(*text);
       return text.has_value();
     });

@@ -219,7 +219,7 @@ TEST_CASE("a further header in a stream of FLV counts from there on, in any clip
   const Bytes file = joined_tags({bytes_of(first), bytes_of(second), bytes_of(first)}, 600);
   const auto index = ffmpeg::index_video(file);
   REQUIRE(index);
-  CHECK_FALSE(index->changes.of(ffmpeg::StreamChanges::Kind::kHeader, 15).empty());
+  CHECK_FALSE(index->changes.of(ffmpeg::ChangeKind::kHeader, 15).empty());
   check_video(file, whole, kPlain, rounds(60));
   CHECK(check_kept_frames(*index, file, whole));
 }
@@ -272,7 +272,7 @@ TEST_CASE("descriptions that say the same are no change", "[changes]") {
   const auto index = ffmpeg::index_video(file);
   REQUIRE(index);
   for (uint32_t packet = 0; packet < 30; ++packet)
-    CHECK(index->changes.at(ffmpeg::StreamChanges::Kind::kHeader, packet).empty());
+    CHECK(index->changes.at(ffmpeg::ChangeKind::kHeader, packet).empty());
 }
 
 struct Lender final : media::SampleMemory::Lender {

@@ -9,20 +9,20 @@
 namespace spdld::stream_changes_test {
 namespace {
 
+using ffmpeg::ChangeKind;
 using ffmpeg::StreamChanges;
-using Kind = StreamChanges::Kind;
 using Bytes = std::vector<uint8_t>;
 
 Bytes copy(std::span<const uint8_t> bytes) { return {bytes.begin(), bytes.end()}; }
 
 StreamChanges some() {
   StreamChanges changes;
-  CHECK(changes.add(Kind::kHeader, 3, Bytes{1, 2}));
-  CHECK(changes.add(Kind::kPalette, 3, Bytes{7}));
-  CHECK(changes.add(Kind::kHeader, 5, Bytes{1, 2}));  // it counts already
-  CHECK(changes.add(Kind::kHeader, 8, Bytes{4}));
-  CHECK(changes.add(Kind::kHeader, 9, Bytes{}));  // nothing
-  CHECK(changes.add(Kind::kHeader, 12, Bytes{1, 2}));
+  CHECK(changes.add(ChangeKind::kHeader, 3, Bytes{1, 2}));
+  CHECK(changes.add(ChangeKind::kPalette, 3, Bytes{7}));
+  CHECK(changes.add(ChangeKind::kHeader, 5, Bytes{1, 2}));  // it counts already
+  CHECK(changes.add(ChangeKind::kHeader, 8, Bytes{4}));
+  CHECK(changes.add(ChangeKind::kHeader, 9, Bytes{}));  // nothing
+  CHECK(changes.add(ChangeKind::kHeader, 12, Bytes{1, 2}));
   return changes;
 }
 
@@ -32,13 +32,13 @@ void check_some(const StreamChanges& changes) {
                                                            {8, second},  {11, second}, {12, first}, {99, first}};
   for (const auto& [packet, header] : headers) {
     INFO(packet);
-    CHECK(copy(changes.at(Kind::kHeader, packet)) == header);
+    CHECK(copy(changes.at(ChangeKind::kHeader, packet)) == header);
     const bool is_change = packet == 3 || packet == 8 || packet == 12;
-    CHECK(copy(changes.of(Kind::kHeader, packet)) == (is_change ? header : nothing));
-    CHECK(copy(changes.at(Kind::kPalette, packet)) == (packet >= 3 ? palette : nothing));
+    CHECK(copy(changes.of(ChangeKind::kHeader, packet)) == (is_change ? header : nothing));
+    CHECK(copy(changes.at(ChangeKind::kPalette, packet)) == (packet >= 3 ? palette : nothing));
   }
-  CHECK(changes.begin_of(Kind::kHeader, 2) == 0);
-  CHECK(changes.begin_of(Kind::kHeader, 11) == 8);
+  CHECK(changes.begin_of(ChangeKind::kHeader, 2) == 0);
+  CHECK(changes.begin_of(ChangeKind::kHeader, 11) == 8);
 }
 
 TEST_CASE("a change counts from its packet on, until the next of its kind") { check_some(some()); }
@@ -70,7 +70,7 @@ TEST_CASE("damaged bytes of changes give none, or ones within bounds") {
     refused += !changes;
     if (!changes) continue;
     for (uint32_t packet = 0; packet < 13; ++packet)
-      for (const Kind kind : {Kind::kHeader, Kind::kPalette})
+      for (const ChangeKind kind : {ChangeKind::kHeader, ChangeKind::kPalette})
         REQUIRE(copy(changes->at(kind, packet)).size() <= bytes.size());
   }
   CHECK(refused > 0);
@@ -80,15 +80,16 @@ TEST_CASE("the bytes of changes are bounded, and equal ones count once") {
   StreamChanges changes;
   const Bytes large(StreamChanges::kBytesMax / 2, 1), other(StreamChanges::kBytesMax / 2, 2);
   for (uint32_t packet = 0; packet < 8; packet += 2) {
-    CHECK(changes.add(Kind::kHeader, packet, large));
-    CHECK(changes.add(Kind::kHeader, packet + 1, other));
+    CHECK(changes.add(ChangeKind::kHeader, packet, large));
+    CHECK(changes.add(ChangeKind::kHeader, packet + 1, other));
   }
-  CHECK_FALSE(changes.add(Kind::kHeader, 8, Bytes{3}));
+  CHECK_FALSE(changes.add(ChangeKind::kHeader, 8, Bytes{3}));
   StreamChanges many;
   uint32_t packet = 0;
   for (; packet < StreamChanges::kContentsMax; ++packet)
-    REQUIRE(many.add(Kind::kPalette, packet, Bytes{static_cast<uint8_t>(packet), static_cast<uint8_t>(packet >> 8)}));
-  CHECK_FALSE(many.add(Kind::kPalette, packet, Bytes{1, 2, 3}));
+    REQUIRE(
+        many.add(ChangeKind::kPalette, packet, Bytes{static_cast<uint8_t>(packet), static_cast<uint8_t>(packet >> 8)}));
+  CHECK_FALSE(many.add(ChangeKind::kPalette, packet, Bytes{1, 2, 3}));
 }
 
 }  // namespace

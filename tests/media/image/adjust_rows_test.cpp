@@ -116,9 +116,9 @@ Values warped(const image::Warp& warp, const Values& pixels, int channels) {
   Values out(width * height * static_cast<size_t>(channels));
   for (size_t y = 0; y < height; ++y) {
     const int row = static_cast<int>(y);
-    if (warp.kind == image::Warp::Kind::kAffine) {
+    if (warp.kind == image::WarpKind::kAffine) {
       image::fill_spots(image::AffineMap(warp), row, warp.source, xs, ys);
-    } else if (warp.kind == image::Warp::Kind::kPerspective) {
+    } else if (warp.kind == image::WarpKind::kPerspective) {
       image::fill_spots(image::PerspectiveMap(warp), row, warp.source, xs, ys);
     } else {
       image::fill_spots(image::ElasticMap(warp, across.data(), down.data()), row, warp.source, xs, ys);

@@ -7,6 +7,7 @@
 namespace spdld::json_shapes_test {
 namespace {
 
+using text::ShapeKind;
 using text::ShapeList;
 
 ShapeList read(const std::string& json, std::string& error, const std::string& path = "v") {
@@ -39,13 +40,13 @@ TEST_CASE("shapes are polygons, run lengths or packed run lengths", "[json]") {
   CHECK(list.polygons_of(list.shapes[0]).size() == 2);
   CHECK(polygon(0, 0) == Numbers{1, 2.5, 3, 4, 5, 6});
   CHECK(polygon(0, 1) == Numbers{7, 8});
-  CHECK(list.shapes[1].kind == ShapeList::Kind::kRuns);
+  CHECK(list.shapes[1].kind == ShapeKind::kRuns);
   CHECK(list.shapes[1].height == 3);
   CHECK(list.shapes[1].width == 4);
   const auto runs = list.runs_of(list.shapes[1]);
   CHECK(std::vector<uint32_t>(runs.begin(), runs.end()) == std::vector<uint32_t>{5, 0, 7});
   CHECK(list.polygons_of(list.shapes[2]).empty());
-  CHECK(list.shapes[3].kind == ShapeList::Kind::kPackedRuns);
+  CHECK(list.shapes[3].kind == ShapeKind::kPackedRuns);
   CHECK(list.packed_of(list.shapes[3]) == "0\\T1");
   CHECK(list.shapes[3].height == 9);
   CHECK(list.polygons_of(list.shapes[4]).empty());

@@ -20,24 +20,24 @@ std::span<const uint8_t> StreamChanges::bytes_of(const Change& change) const {
   return std::span(bytes_).subspan(content.offset, content.bytes);
 }
 
-const StreamChanges::Change* StreamChanges::last(Kind kind, uint32_t packet) const {
+const StreamChanges::Change* StreamChanges::last(ChangeKind kind, uint32_t packet) const {
   const auto& changes = changes_[static_cast<size_t>(kind)];
   const auto behind = std::upper_bound(changes.begin(), changes.end(), packet,
                                        [](uint32_t at, const Change& change) { return at < change.packet; });
   return behind == changes.begin() ? nullptr : &*std::prev(behind);
 }
 
-std::span<const uint8_t> StreamChanges::at(Kind kind, uint32_t packet) const {
+std::span<const uint8_t> StreamChanges::at(ChangeKind kind, uint32_t packet) const {
   const Change* const change = last(kind, packet);
   return change == nullptr ? std::span<const uint8_t>() : bytes_of(*change);
 }
 
-std::span<const uint8_t> StreamChanges::of(Kind kind, uint32_t packet) const {
+std::span<const uint8_t> StreamChanges::of(ChangeKind kind, uint32_t packet) const {
   const Change* const change = last(kind, packet);
   return change == nullptr || change->packet != packet ? std::span<const uint8_t>() : bytes_of(*change);
 }
 
-uint32_t StreamChanges::begin_of(Kind kind, uint32_t packet) const {
+uint32_t StreamChanges::begin_of(ChangeKind kind, uint32_t packet) const {
   const Change* const change = last(kind, packet);
   return change == nullptr ? 0 : change->packet;
 }
@@ -57,7 +57,7 @@ std::optional<uint32_t> StreamChanges::content_of(std::span<const uint8_t> conte
   return static_cast<uint32_t>(contents_.size() - 1);
 }
 
-bool StreamChanges::add(Kind kind, uint32_t packet, std::span<const uint8_t> content) {
+bool StreamChanges::add(ChangeKind kind, uint32_t packet, std::span<const uint8_t> content) {
   if (content.empty()) return true;
   const std::optional<uint32_t> number = content_of(content);
   if (!number) return false;

@@ -17,22 +17,23 @@ class KeptWriter;
 
 namespace spdld::ffmpeg {
 
+enum class ChangeKind : uint8_t { kHeader, kPalette };
+
 class StreamChanges {
  public:
-  enum class Kind : uint8_t { kHeader, kPalette };
   static constexpr size_t kBytesMax = size_t{16} << 20;  // of all of them; equal ones count once
   static constexpr size_t kContentsMax = size_t{1} << 14;
 
   // To be called by rising packets, and once a packet and kind. Content that counts already is no change. False: there
   // is no room for it.
-  bool add(Kind kind, uint32_t packet, std::span<const uint8_t> content);
+  bool add(ChangeKind kind, uint32_t packet, std::span<const uint8_t> content);
 
   // The content that counts at this packet; empty: the packets up to it brought nothing.
-  std::span<const uint8_t> at(Kind kind, uint32_t packet) const;
+  std::span<const uint8_t> at(ChangeKind kind, uint32_t packet) const;
   // The content that this very packet brings; empty: nothing.
-  std::span<const uint8_t> of(Kind kind, uint32_t packet) const;
+  std::span<const uint8_t> of(ChangeKind kind, uint32_t packet) const;
   // The packet that brought what counts at this packet; 0: none did.
-  uint32_t begin_of(Kind kind, uint32_t packet) const;
+  uint32_t begin_of(ChangeKind kind, uint32_t packet) const;
 
   void pack(KeptWriter& to) const;
   // None: the bytes are damaged. All changes are of packets below `packets`.
@@ -46,7 +47,7 @@ class StreamChanges {
     size_t offset, bytes;  // in bytes_
     uint64_t hash;
   };
-  const Change* last(Kind kind, uint32_t packet) const;
+  const Change* last(ChangeKind kind, uint32_t packet) const;
   std::span<const uint8_t> bytes_of(const Change& change) const;
   std::optional<uint32_t> content_of(std::span<const uint8_t> content);
 

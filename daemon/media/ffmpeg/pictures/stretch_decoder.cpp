@@ -39,7 +39,7 @@ Status StretchDecoder::run(const VideoStretches::Stretch& stretch, const Sink& s
 
 // A new decoder for each stretch, so that a frame does not depend on the stretches before its own.
 Status StretchDecoder::open(uint32_t packet, Aim aim) {
-  const std::span<const uint8_t> header = index_.changes.at(StreamChanges::Kind::kHeader, packet);
+  const std::span<const uint8_t> header = index_.changes.at(ChangeKind::kHeader, packet);
   if (!header.empty()) changed_ = with_header(*index_.parameters, header);
   bool has_room = true;
   const auto prepare = [&](AVCodecContext& context) {
@@ -56,7 +56,6 @@ Status StretchDecoder::open(uint32_t packet, Aim aim) {
 }
 
 Result<bool> StretchDecoder::send(uint32_t number, bool is_first, const Sink& sink, Aim aim) {
-  using Kind = StreamChanges::Kind;
   if (const Status within = check_limits(); !within) return within.error();
   const VideoPacket& packet = index_.packets[number];
   opened_->context->skip_frame = sink.is_wanted(packet) ? AVDISCARD_DEFAULT : AVDISCARD_NONREF;
@@ -69,8 +68,8 @@ Result<bool> StretchDecoder::send(uint32_t number, bool is_first, const Sink& si
   // The decoder was opened with the header that counts at its first packet.
   const StreamChanges& changes = index_.changes;
   const PacketSides sides{
-      .header = is_first ? std::span<const uint8_t>() : changes.of(Kind::kHeader, number),
-      .palette = is_first ? changes.at(Kind::kPalette, number) : changes.of(Kind::kPalette, number)};
+      .header = is_first ? std::span<const uint8_t>() : changes.of(ChangeKind::kHeader, number),
+      .palette = is_first ? changes.at(ChangeKind::kPalette, number) : changes.of(ChangeKind::kPalette, number)};
   ++packets_sent_;
   // The decoder's times are the numbers of the frames, so that each is told from all others.
   const int64_t time = packet.frame == kNoFrame ? AV_NOPTS_VALUE : int64_t{packet.frame};

@@ -127,15 +127,14 @@ class Indexer {
   }
 
   void add_changes(const AVPacket& packet, uint32_t number) {
-    using Kind = StreamChanges::Kind;
     StreamChanges& changes = index_.changes;
     const std::span<const uint8_t> header = side(packet, AV_PKT_DATA_NEW_EXTRADATA);
-    const bool is_first = changes.at(Kind::kHeader, number).empty();
+    const bool is_first = changes.at(ChangeKind::kHeader, number).empty();
     if (!header.empty() && !(is_first && std::ranges::equal(header, header_))) {
-      has_room_ = changes.add(Kind::kHeader, number, header);
+      has_room_ = changes.add(ChangeKind::kHeader, number, header);
       if (stream_->codecpar->codec_id == AV_CODEC_ID_H264) index_.may_be_interlaced |= h264_may_have_fields(header);
     }
-    has_room_ = changes.add(Kind::kPalette, number, side(packet, AV_PKT_DATA_PALETTE)) && has_room_;
+    has_room_ = changes.add(ChangeKind::kPalette, number, side(packet, AV_PKT_DATA_PALETTE)) && has_room_;
   }
 
   void add(const AVPacket& packet) {

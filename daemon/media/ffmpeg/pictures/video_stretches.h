@@ -52,7 +52,7 @@ class VideoStretches {
   bool needs_sets(uint32_t packet) const;
   bool is_changed(uint32_t first, uint32_t start) const;
   bool is_start(uint32_t packet) const;
-  static constexpr auto kHeader = StreamChanges::Kind::kHeader;
+  static constexpr auto kHeader = ChangeKind::kHeader;
   const VideoIndex& index_;
   const ByteParts& file_;
   const std::optional<UnitCodec> codec_;

@@ -81,7 +81,7 @@ void run_with(const Warp& warp, const uint8_t* pixels, uint8_t* out, media::Work
 }  // namespace
 
 Warp pillow_warp(const Size& source, const std::array<double, 6>& back) {
-  Warp warp{.kind = Warp::Kind::kPillow, .source = source, .size = source, .filter = Filter::kBicubic};
+  Warp warp{.kind = WarpKind::kPillow, .source = source, .size = source, .filter = Filter::kBicubic};
   std::copy(back.begin(), back.end(), warp.back.begin());
   return warp;
 }

@@ -68,7 +68,7 @@ std::array<double, 8> solve(std::array<std::array<double, 9>, 8> rows) {
 }  // namespace
 
 Warp affine_warp(const Size& source, const Affine& affine) {
-  return {.kind = Warp::Kind::kAffine, .source = source, .size = source, .back = way_back(source, affine)};
+  return {.kind = WarpKind::kAffine, .source = source, .size = source, .back = way_back(source, affine)};
 }
 
 Warp rotate_warp(const Size& source, double degrees, const std::optional<Place>& centre, bool expands) {
@@ -84,17 +84,17 @@ Warp perspective_warp(const Size& source, const std::array<Place, 4>& from, cons
     rows[2 * i] = {x, y, 1, 0, 0, 0, -from[i].x * x, -from[i].x * y, from[i].x};
     rows[2 * i + 1] = {0, 0, 0, x, y, 1, -from[i].y * x, -from[i].y * y, from[i].y};
   }
-  return {.kind = Warp::Kind::kPerspective, .source = source, .size = source, .back = solve(rows)};
+  return {.kind = WarpKind::kPerspective, .source = source, .size = source, .back = solve(rows)};
 }
 
 Warp elastic_warp(const Size& source, uint64_t seed, const std::array<double, 2>& alpha,
                   const std::array<double, 2>& sigma) {
-  return {.kind = Warp::Kind::kElastic, .source = source, .size = source, .seed = seed, .alpha = alpha, .sigma = sigma};
+  return {.kind = WarpKind::kElastic, .source = source, .size = source, .seed = seed, .alpha = alpha, .sigma = sigma};
 }
 
 Warp border_warp(const Size& source, const Border& border, BorderKind kind) {
   const Size size = {border.left + source.width + border.right, border.top + source.height + border.bottom};
-  return {.kind = Warp::Kind::kBorder, .source = source, .size = size, .border = border, .border_kind = kind};
+  return {.kind = WarpKind::kBorder, .source = source, .size = size, .border = border, .border_kind = kind};
 }
 
 }  // namespace spdld::image

@@ -19,10 +19,10 @@ struct Place {
   double x = 0, y = 0;  // pixels from the upper left corner of the upper left pixel
 };
 
-struct Warp {
-  enum class Kind : uint8_t { kAffine, kPerspective, kElastic, kBorder, kPillow };
+enum class WarpKind : uint8_t { kAffine, kPerspective, kElastic, kBorder, kPillow };
 
-  Kind kind = Kind::kAffine;
+struct Warp {
+  WarpKind kind = WarpKind::kAffine;
   Size source, size;                 // of the result
   Filter filter = Filter::kNearest;  // or kBilinear; a border takes none, and kPillow kBilinear or kBicubic
   std::array<uint8_t, 3> fill = {};  // of each channel, where the source has no pixel

@@ -14,8 +14,6 @@
 namespace spdld::image {
 namespace {
 
-using Kind = Warp::Kind;
-
 // Of the bytes of a row: about so many in a nanosecond, and so many products of a sum.
 constexpr uint64_t kCopiedInANs = 4, kWarpSumsInANs = 4;
 
@@ -56,15 +54,15 @@ void run_border(const Warp& warp, const uint8_t* pixels, size_t channels, uint8_
 
 template <typename Use>
 void Warper::with_map(const Warp& warp, Use use) {
-  if (warp.kind == Kind::kAffine) return use(AffineMap(warp));
-  if (warp.kind == Kind::kPerspective) return use(PerspectiveMap(warp));
+  if (warp.kind == WarpKind::kAffine) return use(AffineMap(warp));
+  if (warp.kind == WarpKind::kPerspective) return use(PerspectiveMap(warp));
   const Displacements& by = displacements_of(warp);
   use(ElasticMap(warp, by.across.data(), by.down.data()));
 }
 
 void Warper::run(const Warp& warp, const uint8_t* pixels, int channels, uint8_t* out) {
-  if (warp.kind == Kind::kBorder) return run_border(warp, pixels, static_cast<size_t>(channels), out, guard_);
-  if (warp.kind == Kind::kPillow) return run_as_pillow(warp, pixels, channels, out, guard_);
+  if (warp.kind == WarpKind::kBorder) return run_border(warp, pixels, static_cast<size_t>(channels), out, guard_);
+  if (warp.kind == WarpKind::kPillow) return run_as_pillow(warp, pixels, channels, out, guard_);
   const auto width = static_cast<size_t>(warp.size.width);
   xs_.resize(width);
   ys_.resize(width);
@@ -83,7 +81,7 @@ void Warper::nearest(const Warp& warp, std::span<int32_t> xs, std::span<int32_t>
     xs[i] = is_inside ? x : kOutside;
     ys[i] = is_inside ? y : kOutside;
   };
-  if (warp.kind == Kind::kBorder) {
+  if (warp.kind == WarpKind::kBorder) {
     for (size_t i = 0; i < xs.size(); ++i) {
       if (xs[i] == kOutside) continue;
       put(i, place_behind(warp.border_kind, xs[i] - warp.border.left, warp.source.width),
@@ -91,7 +89,7 @@ void Warper::nearest(const Warp& warp, std::span<int32_t> xs, std::span<int32_t>
     }
     return;
   }
-  if (warp.kind == Kind::kPillow) {
+  if (warp.kind == WarpKind::kPillow) {
     for (size_t i = 0; i < xs.size(); ++i) {
       if (xs[i] == kOutside) continue;
       const Place place = pillow_place(warp, xs[i], ys[i]);
@@ -147,15 +145,15 @@ Place ahead_of_perspective(const Warp& warp, const Place& place) {
 
 Place Warper::ahead(const Warp& warp, const Place& place) {
   switch (warp.kind) {
-    case Kind::kAffine:
+    case WarpKind::kAffine:
       return ahead_of_affine(warp, place);
-    case Kind::kPillow:
+    case WarpKind::kPillow:
       return ahead_of_pillow(warp, place);
-    case Kind::kPerspective:
+    case WarpKind::kPerspective:
       return ahead_of_perspective(warp, place);
-    case Kind::kBorder:
+    case WarpKind::kBorder:
       return {place.x + warp.border.left, place.y + warp.border.top};
-    case Kind::kElastic:
+    case WarpKind::kElastic:
       break;
   }
   const Displacements& by = displacements_of(warp);

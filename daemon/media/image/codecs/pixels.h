@@ -22,7 +22,7 @@ struct Pixels {
   // Whether colours become sRGB where a picture has a colour profile. make_image_decoder()'s does it for all formats.
   bool srgb = false;
   int frame = 0;   // of an animation, or the page of a TIFF, counted from 0
-  int frames = 0;  // so many of them, for ImageDecoder::decode_frames(); 0: one picture, `frame`
+  int frames = 0;  // how many frames ImageDecoder::decode_frames() gives; 0: one picture, `frame`
 
   constexpr PixelFormat format() const {
     const int channels = colours == Colours::kRgb ? 3 : colours == Colours::kRgba ? 4 : 1;

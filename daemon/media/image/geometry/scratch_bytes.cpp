@@ -30,7 +30,7 @@ struct PerPixel {
     has_copy |= adjustment.kind == Kind::kSharpness || adjustment.kind == Kind::kBlur || adjustment.moves();
     has_sums |= adjustment.kind == Kind::kMix;
     has_jpeg |= adjustment.kind == Kind::kJpeg;
-    has_displacements |= adjustment.moves() && adjustment.warp.kind == Warp::Kind::kElastic;
+    has_displacements |= adjustment.moves() && adjustment.warp.kind == WarpKind::kElastic;
   }
   uint64_t of(uint64_t pixel_bytes) const {
     uint64_t bytes = has_copy ? pixel_bytes : 0;

@@ -126,7 +126,7 @@ size_t plane_step(const TensorFormat& format) {
 
 // The kinds of pixels; only the most common kind is read in planes and streamed.
 template <class SampleType, size_t kChannelCount>
-struct Kind {
+struct PixelKind {
   using Sample = SampleType;
   static constexpr size_t kChannels = kChannelCount;
   static constexpr bool kIsCommon = sizeof(Sample) == 1 && kChannels == 3;
@@ -306,20 +306,20 @@ void rows_of(const TensorFormat& format, const RowsView& from, int first_row, in
 
 void rows_kernel(const TensorFormat& format, const RowsView& from, int first_row, int rows, uint8_t* out) {
   if (format.pixels.sample_bytes == 4) {
-    return format.pixels.channels == 1 ? rows_of<Kind<float, 1>>(format, from, first_row, rows, out)
-                                       : rows_of<Kind<float, 3>>(format, from, first_row, rows, out);
+    return format.pixels.channels == 1 ? rows_of<PixelKind<float, 1>>(format, from, first_row, rows, out)
+                                       : rows_of<PixelKind<float, 3>>(format, from, first_row, rows, out);
   }
   const bool deep = format.pixels.sample_bytes == 2;
   switch (format.pixels.channels) {
     case 1:
-      return deep ? rows_of<Kind<uint16_t, 1>>(format, from, first_row, rows, out)
-                  : rows_of<Kind<uint8_t, 1>>(format, from, first_row, rows, out);
+      return deep ? rows_of<PixelKind<uint16_t, 1>>(format, from, first_row, rows, out)
+                  : rows_of<PixelKind<uint8_t, 1>>(format, from, first_row, rows, out);
     case 4:
-      return deep ? rows_of<Kind<uint16_t, 4>>(format, from, first_row, rows, out)
-                  : rows_of<Kind<uint8_t, 4>>(format, from, first_row, rows, out);
+      return deep ? rows_of<PixelKind<uint16_t, 4>>(format, from, first_row, rows, out)
+                  : rows_of<PixelKind<uint8_t, 4>>(format, from, first_row, rows, out);
     default:
-      return deep ? rows_of<Kind<uint16_t, 3>>(format, from, first_row, rows, out)
-                  : rows_of<Kind<uint8_t, 3>>(format, from, first_row, rows, out);
+      return deep ? rows_of<PixelKind<uint16_t, 3>>(format, from, first_row, rows, out)
+                  : rows_of<PixelKind<uint8_t, 3>>(format, from, first_row, rows, out);
   }
 }
 

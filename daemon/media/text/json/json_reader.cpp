@@ -139,7 +139,7 @@ Status read_polygon(const element& value, const std::string& place, ShapeList& l
 Status read_runs(const element& value, const std::string& place, ShapeList& list) {
   const auto size = step_into(value, {.key = "size"}), counts = step_into(value, {.key = "counts"});
   if (!size || !counts) return bad(place + " lacks \"size\" or \"counts\"");
-  ShapeList::Shape shape{.kind = ShapeList::Kind::kRuns, .first = list.runs.size()};
+  ShapeList::Shape shape{.kind = ShapeKind::kRuns, .first = list.runs.size()};
   if (size->type() != element_type::ARRAY) return no_element(place + ", size", *size, "[height, width]");
   const simdjson::dom::array sides = size->get_array().value_unsafe();
   if (sides.size() != 2) return bad(place + " must have \"size\": [height, width]");
@@ -152,7 +152,7 @@ Status read_runs(const element& value, const std::string& place, ShapeList& list
   }
   if (counts->type() == element_type::STRING) {
     const std::string_view packed = counts->get_string().value_unsafe();
-    shape.kind = ShapeList::Kind::kPackedRuns;
+    shape.kind = ShapeKind::kPackedRuns;
     shape.first = list.characters.size();
     shape.count = packed.size();
     list.characters += packed;

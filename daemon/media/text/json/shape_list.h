@@ -11,14 +11,15 @@
 
 namespace spdld::text {
 
+enum class ShapeKind : uint8_t { kPolygons, kRuns, kPackedRuns };
+
 // Memory is reused from sample to sample.
 class ShapeList {
  public:
   static constexpr size_t kShapesMax = 65'536, kPolygonsMax = size_t{1} << 20;  // of one sample
 
-  enum class Kind : uint8_t { kPolygons, kRuns, kPackedRuns };
   struct Shape {
-    Kind kind = Kind::kPolygons;
+    ShapeKind kind = ShapeKind::kPolygons;
     size_t first = 0, count = 0;    // of polygons, of run lengths, or of characters
     int64_t height = 0, width = 0;  // of the picture that run lengths are for
   };

@@ -29,7 +29,7 @@ class CocoIds {
  public:
   // None: it is neither a text nor a whole number of 0 or more.
   std::optional<CocoId> id_of(const JsonValue& value) {
-    if (value.kind == JsonValue::Kind::kText) {
+    if (value.kind == JsonKind::kText) {
       const auto text = plain_text(value);
       if (!text || text->find('\0') != std::string::npos) return std::nullopt;
       const auto [place, is_new] = places_.emplace(*text, texts_.size());

@@ -17,8 +17,6 @@
 namespace spdld::source {
 namespace {
 
-using Kind = JsonValue::Kind;
-
 class CocoIndexer {
  public:
   CocoIndexer(BlockReader& reader, const std::string& path, const CocoChoice& choice)
@@ -69,7 +67,7 @@ class CocoIndexer {
   std::string take_key() {
     JsonText text(stream_.value());
     const auto key = text.take_value();
-    const auto plain = key && key->kind == Kind::kText && text.is_at_end() ? plain_text(*key) : std::nullopt;
+    const auto plain = key && key->kind == JsonKind::kText && text.is_at_end() ? plain_text(*key) : std::nullopt;
     if (!plain) stream_.refuse("a name in quotes is missing: the file is no whole JSON");
     stream_.drop();
     stream_.want(':');
@@ -101,7 +99,7 @@ class CocoIndexer {
     Named named = {};
     named.is_sound = for_each_entry_of(text, [&](const JsonValue& key, const JsonValue& value) {
       if (key.text == "id") named.id = id_values_.id_of(value);
-      if (key.text == name_key && value.kind == Kind::kText) named.name = plain_text(value);
+      if (key.text == name_key && value.kind == JsonKind::kText) named.name = plain_text(value);
       return true;
     });
     return named;

@@ -8,18 +8,16 @@
 namespace spdld::source {
 namespace {
 
-using Kind = JsonValue::Kind;
-
 struct Word {
   std::string_view text;
-  Kind kind;
+  JsonKind kind;
 };
-constexpr std::array<Word, 6> kWords = {{{"null", Kind::kNull},
-                                         {"true", Kind::kFlag},
-                                         {"false", Kind::kFlag},
-                                         {"NaN", Kind::kNumber},
-                                         {"Infinity", Kind::kNumber},
-                                         {"-Infinity", Kind::kNumber}}};
+constexpr std::array<Word, 6> kWords = {{{"null", JsonKind::kNull},
+                                         {"true", JsonKind::kFlag},
+                                         {"false", JsonKind::kFlag},
+                                         {"NaN", JsonKind::kNumber},
+                                         {"Infinity", JsonKind::kNumber},
+                                         {"-Infinity", JsonKind::kNumber}}};
 
 size_t count_digits(std::string_view text) { return std::min(text.find_first_not_of("0123456789"), text.size()); }
 
@@ -104,7 +102,7 @@ bool JsonText::is_at_end() {
 }
 
 std::optional<JsonValue> JsonText::take_text() {
-  JsonValue value{Kind::kText, {}, false};
+  JsonValue value{JsonKind::kText, {}, false};
   for (size_t at = 1; at < rest_.size(); ++at) {
     const char c = rest_[at];
     if (static_cast<unsigned char>(c) < 0x20) return std::nullopt;
@@ -142,7 +140,7 @@ std::optional<JsonValue> JsonText::take_value(int depth) {
     const bool is_table = rest_.front() == '{';
     rest_.remove_prefix(1);
     if (!skip_inside(is_table ? '}' : ']', depth)) return std::nullopt;
-    return JsonValue{is_table ? Kind::kTable : Kind::kList, all.substr(0, all.size() - rest_.size())};
+    return JsonValue{is_table ? JsonKind::kTable : JsonKind::kList, all.substr(0, all.size() - rest_.size())};
   }
   for (const Word& word : kWords) {
     if (!rest_.starts_with(word.text)) continue;
@@ -152,7 +150,7 @@ std::optional<JsonValue> JsonText::take_value(int depth) {
   const size_t size = number_size(rest_);
   rest_.remove_prefix(size);
   if (size == 0) return std::nullopt;
-  return JsonValue{Kind::kNumber, all.substr(0, size)};
+  return JsonValue{JsonKind::kNumber, all.substr(0, size)};
 }
 
 std::optional<uint64_t> plain_json(std::string_view text, uint8_t* to) {
@@ -193,7 +191,7 @@ std::optional<uint64_t> plain_count(const JsonValue& value) {
   uint64_t count = 0;
   const auto [end, error] = std::from_chars(value.text.data(), value.text.data() + value.text.size(), count);
   const bool is_whole = error == std::errc() && end == value.text.data() + value.text.size();
-  return value.kind == Kind::kNumber && is_whole ? std::optional(count) : std::nullopt;
+  return value.kind == JsonKind::kNumber && is_whole ? std::optional(count) : std::nullopt;
 }
 
 void append_text(std::string& list, std::string_view text) {

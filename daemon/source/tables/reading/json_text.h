@@ -13,9 +13,10 @@ namespace spdld::source {
 inline constexpr int kJsonTextDepthMax = 64;
 inline constexpr std::string_view kJsonBlanks = " \t\r\n";
 
+enum class JsonKind : uint8_t { kNull, kText, kNumber, kFlag, kList, kTable };
+
 struct JsonValue {
-  enum class Kind : uint8_t { kNull, kText, kNumber, kFlag, kList, kTable };
-  Kind kind = Kind::kNull;
+  JsonKind kind = JsonKind::kNull;
   std::string_view text;     // as it is written; of a text without its quotes
   bool has_escapes = false;  // of a text
 };
@@ -47,7 +48,7 @@ bool for_each_entry_of(std::string_view table, const Each& each) {
   if (text.take('}')) return text.is_at_end();
   do {
     const auto key = text.take_value();
-    if (!key || key->kind != JsonValue::Kind::kText || !text.take(':')) return false;
+    if (!key || key->kind != JsonKind::kText || !text.take(':')) return false;
     const auto value = text.take_value();
     if (!value || !each(*key, *value)) return false;
   } while (text.take(','));

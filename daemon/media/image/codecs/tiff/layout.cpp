@@ -30,8 +30,8 @@ const char* words_of_photometric(uint16_t photometric) {
   }
 }
 
-Result<TiffLayout::Kind> kind_of_ycbcr(const TiffReader& page, TiffLayout& layout) {
-  if (layout.compression == COMPRESSION_JPEG) return TiffLayout::Kind::kRgb;  // libjpeg makes RGB of it
+Result<TiffKind> kind_of_ycbcr(const TiffReader& page, TiffLayout& layout) {
+  if (layout.compression == COMPRESSION_JPEG) return TiffKind::kRgb;  // libjpeg makes RGB of it
   uint16_t across = 1, down = 1;
   TIFFGetFieldDefaulted(page.get(), TIFFTAG_YCBCRSUBSAMPLING, &across, &down);
   layout.luma_each = uint32_t{across} * down;
@@ -39,31 +39,31 @@ Result<TiffLayout::Kind> kind_of_ycbcr(const TiffReader& page, TiffLayout& layou
     return not_decoded(kTiffName, "YCbCr colours that are not three samples of 8 bits");
   if (layout.separate && layout.luma_each != 1)
     return not_decoded(kTiffName, "YCbCr colours in planes of different sizes");
-  return TiffLayout::Kind::kYcbcr;
+  return TiffKind::kYcbcr;
 }
 
 // A page without the tag has grey with white as 0, as Pillow takes it, where it can't have RGB.
-Result<TiffLayout::Kind> kind_of(const TiffReader& page, TiffLayout& layout) {
+Result<TiffKind> kind_of(const TiffReader& page, TiffLayout& layout) {
   uint16_t photometric = layout.samples < 3 ? PHOTOMETRIC_MINISWHITE : PHOTOMETRIC_RGB;
   TIFFGetField(page.get(), TIFFTAG_PHOTOMETRIC, &photometric);
   switch (photometric) {
     case PHOTOMETRIC_MINISBLACK:
-      return TiffLayout::Kind::kGrey;
+      return TiffKind::kGrey;
     case PHOTOMETRIC_MINISWHITE:
-      return TiffLayout::Kind::kGreyInverted;
+      return TiffKind::kGreyInverted;
     case PHOTOMETRIC_PALETTE:
-      return TiffLayout::Kind::kPalette;
+      return TiffKind::kPalette;
     case PHOTOMETRIC_RGB:
-      return TiffLayout::Kind::kRgb;
+      return TiffKind::kRgb;
     case PHOTOMETRIC_YCBCR:
       return kind_of_ycbcr(page, layout);
     case PHOTOMETRIC_SEPARATED:
-      if (page.small(TIFFTAG_INKSET, INKSET_CMYK) == INKSET_CMYK && layout.samples >= 4) return TiffLayout::Kind::kCmyk;
+      if (page.small(TIFFTAG_INKSET, INKSET_CMYK) == INKSET_CMYK && layout.samples >= 4) return TiffKind::kCmyk;
       return not_decoded(kTiffName, "other inks than cyan, magenta, yellow and black");
     case PHOTOMETRIC_CIELAB:
     case PHOTOMETRIC_ICCLAB:
       layout.has_lab_offset = photometric == PHOTOMETRIC_ICCLAB;
-      if (layout.samples >= 3 && layout.bits == 8) return TiffLayout::Kind::kLab;
+      if (layout.samples >= 3 && layout.bits == 8) return TiffKind::kLab;
       return not_decoded(kTiffName, "Lab colours that are not three samples of 8 bits");
     default:
       return not_decoded(kTiffName, words_of_photometric(photometric));
@@ -72,7 +72,7 @@ Result<TiffLayout::Kind> kind_of(const TiffReader& page, TiffLayout& layout) {
 
 // Of floats alpha is dropped. Without a tag of extra samples the fourth of four is taken for alpha, as Pillow takes it.
 TiffLayout::Alpha alpha_of(const TiffReader& page, const TiffLayout& layout) {
-  const bool may_have = layout.kind != TiffLayout::Kind::kPalette && layout.kind <= TiffLayout::Kind::kRgb;
+  const bool may_have = layout.kind != TiffKind::kPalette && layout.kind <= TiffKind::kRgb;
   if (!may_have || layout.samples <= layout.colours() || layout.is_float()) return TiffLayout::Alpha::kNone;
   uint16_t count = 0;
   uint16_t* kinds = nullptr;
@@ -84,10 +84,10 @@ TiffLayout::Alpha alpha_of(const TiffReader& page, const TiffLayout& layout) {
 
 // White that is stored as 0 counts for whole numbers alone.
 Status check_floats(TiffLayout& layout) {
-  if (layout.kind == TiffLayout::Kind::kGreyInverted) layout.kind = TiffLayout::Kind::kGrey;
+  if (layout.kind == TiffKind::kGreyInverted) layout.kind = TiffKind::kGrey;
   if (layout.bits != 32)
     return not_decoded(kTiffName, "floating-point samples of " + std::to_string(layout.bits) + " bits");
-  if (layout.kind != TiffLayout::Kind::kGrey && layout.kind != TiffLayout::Kind::kRgb)
+  if (layout.kind != TiffKind::kGrey && layout.kind != TiffKind::kRgb)
     return not_decoded(kTiffName, "floating-point samples that are neither grey nor RGB");
   if (layout.samples < layout.colours()) return damaged(kTiffName, "it has fewer samples than colours");
   if (layout.samples > kSamplesMax) return not_decoded(kTiffName, "more than 64 samples in a pixel");
@@ -101,7 +101,7 @@ Status check_samples(const TiffReader& page, TiffLayout& layout) {
     return not_decoded(kTiffName, "samples that have a sign or are complex numbers");
   const int bits = layout.bits;
   if (bits < 1 || bits > 16) return not_decoded(kTiffName, "samples of " + std::to_string(bits) + " bits");
-  if (layout.kind == TiffLayout::Kind::kPalette && bits > 8)
+  if (layout.kind == TiffKind::kPalette && bits > 8)
     return not_decoded(kTiffName, "a palette of more than 256 colours");
   if (is_fax(layout.compression) && (bits != 1 || (layout.samples != 1 && !layout.separate)))
     return damaged(kTiffName, "CCITT fax compression is for samples of 1 bit, and its header claims others");
@@ -144,13 +144,13 @@ Status check_tiles(TiffLayout& layout, const TiffReader& page) {
 }  // namespace
 
 int TiffLayout::colours() const {
-  if (kind == Kind::kCmyk) return 4;
-  return kind <= Kind::kPalette ? 1 : 3;
+  if (kind == TiffKind::kCmyk) return 4;
+  return kind <= TiffKind::kPalette ? 1 : 3;
 }
 
 PixelFormat TiffLayout::format(const Pixels& wanted) const {
   const int bytes = is_float() ? 4 : bits > 8 ? 2 : 1;
-  if (kind == Kind::kPalette) return {3, 1};
+  if (kind == TiffKind::kPalette) return {3, 1};
   if (alpha == Alpha::kMultiplied) return {4, bytes};
   if (alpha == Alpha::kStraight && wanted.colours == Colours::kRgba) return {4, bytes};
   return {colours(), bytes};
@@ -158,7 +158,7 @@ PixelFormat TiffLayout::format(const Pixels& wanted) const {
 
 uint64_t TiffLayout::sample_bytes() const {
   const uint64_t pixels = uint64_t{width} * height;
-  if (kind == Kind::kYcbcr) return pixels + 2 * (pixels / luma_each);
+  if (kind == TiffKind::kYcbcr) return pixels + 2 * (pixels / luma_each);
   const uint64_t row_bits = uint64_t{width} * static_cast<uint64_t>(samples) * static_cast<uint64_t>(bits);
   return (row_bits + 7) / 8 * height;
 }
@@ -166,13 +166,13 @@ uint64_t TiffLayout::sample_bytes() const {
 uint64_t TiffLayout::library_bytes() const {
   uint64_t pixels = tiled ? uint64_t{tile_width} * tile_height : width;
   uint64_t each = static_cast<uint64_t>(samples) * (is_float() ? 4 : 2);
-  if (kind == Kind::kYcbcr) {  // whole strips, as they are stored and as RGB with alpha
+  if (kind == TiffKind::kYcbcr) {  // whole strips, as they are stored and as RGB with alpha
     if (!tiled) pixels *= strip_height;
     each += sizeof(uint32_t);
   }
   const uint64_t piece = pixels * each;                                                       // a tile or a row
   const uint64_t runs = is_fax(compression) ? 32 * uint64_t{tiled ? tile_width : width} : 0;  // of two rows
-  const uint64_t table = kind == Kind::kLab ? kTiffMiB : 0;                                   // lcms2's
+  const uint64_t table = kind == TiffKind::kLab ? kTiffMiB : 0;                               // lcms2's
   const TiffCompression* found = find_tiff_compression(compression);
   return 2 * piece + runs + table + (64 << 10) +
          (found == nullptr ? 0 : std::min(found->memory, kTiffMiB + 8 * sample_bytes()));

@@ -11,23 +11,24 @@
 
 namespace spdld::image {
 
+enum class TiffKind : uint8_t {
+  kGrey,
+  kGreyInverted,
+  kPalette,
+  kRgb,
+  kCmyk,   // of ink, not inverted
+  kLab,    // CIE L*a*b* of 8 bits
+  kYcbcr,  // libtiff makes RGB of it
+};
+
 struct TiffLayout {
-  enum class Kind : uint8_t {
-    kGrey,
-    kGreyInverted,
-    kPalette,
-    kRgb,
-    kCmyk,   // of ink, not inverted
-    kLab,    // CIE L*a*b* of 8 bits
-    kYcbcr,  // libtiff makes RGB of it
-  };
   enum class Alpha : uint8_t { kNone, kStraight, kMultiplied };  // kMultiplied: the colours are multiplied by alpha
 
   uint32_t width = 0, height = 0;
   int orientation = 1;
   int bits = 0;     // of a sample: 1 to 16; 32 of floats
   int samples = 0;  // of a pixel, as they are stored
-  Kind kind = Kind::kGrey;
+  TiffKind kind = TiffKind::kGrey;
   Alpha alpha = Alpha::kNone;  // of the first sample behind the colours
   bool separate = false;       // a plane for each sample
   bool tiled = false;

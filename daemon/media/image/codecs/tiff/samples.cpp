@@ -122,7 +122,7 @@ void put_samples(const TiffLayout& layout, const SampleRow& row, const SamplePla
                  uint8_t* out, size_t width) {
   if (layout.is_float()) return put_floats(row, place, format.channels, out, width);
   const bool is_colour = place.from < layout.colours();
-  const bool is_inverted = layout.kind == TiffLayout::Kind::kGreyInverted && is_colour;
+  const bool is_inverted = layout.kind == TiffKind::kGreyInverted && is_colour;
   const unsigned inverted = is_inverted ? static_cast<unsigned>(format.white()) : 0;
   switch (layout.bits) {
     case 1:

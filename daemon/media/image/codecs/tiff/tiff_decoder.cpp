@@ -95,7 +95,7 @@ class Reading {
 
 // Entries that a palette lacks are black.
 Status Reading::read_palette() {
-  if (layout_.kind != TiffLayout::Kind::kPalette) return Done{};
+  if (layout_.kind != TiffKind::kPalette) return Done{};
   uint16_t *red = nullptr, *green = nullptr, *blue = nullptr;
   if (TIFFGetField(page_.get(), TIFFTAG_COLORMAP, &red, &green, &blue) != 1)
     return damaged(kTiffName, "it has no palette");
@@ -204,8 +204,8 @@ void Reading::convert(const Box& box) {
   for (int y = 0; y < box.height; ++y) {
     uint8_t* const row = first_ + rows_.stride_bytes * static_cast<size_t>(y);
     if (is_multiplied) divide_by_alpha(rows_.format, row, layout_.width);
-    if (layout_.kind == TiffLayout::Kind::kCmyk) inks_to_rgba(rows_.format, wanted_.bits == 8, row, layout_.width);
-    if (layout_.kind != TiffLayout::Kind::kLab || layout_.has_lab_offset) continue;
+    if (layout_.kind == TiffKind::kCmyk) inks_to_rgba(rows_.format, wanted_.bits == 8, row, layout_.width);
+    if (layout_.kind != TiffKind::kLab || layout_.has_lab_offset) continue;
     for (size_t i = 0; i < 3 * size_t{layout_.width}; ++i) row[i] ^= i % 3 == 0 ? 0 : 0x80;  // signed, as stored
   }
 }
@@ -213,9 +213,9 @@ void Reading::convert(const Box& box) {
 Status Reading::read(const Box& box, ByteBuffer& piece) {
   if (const Status read = read_palette(); !read) return read;
   first_ = cover({0, box.y, rows_.picture.width, box.height}, rows_);
-  const Status read = layout_.kind == TiffLayout::Kind::kYcbcr ? read_by_library(piece)
-                      : layout_.tiled                          ? read_tiles(piece)
-                                                               : read_strips(piece);
+  const Status read = layout_.kind == TiffKind::kYcbcr ? read_by_library(piece)
+                      : layout_.tiled                  ? read_tiles(piece)
+                                                       : read_strips(piece);
   if (read) convert(box);
   return read;
 }
@@ -263,7 +263,7 @@ class TiffCodec final : public StoredCodec {
     uint32_t size = 0;
     void* profile = nullptr;
     if (TIFFGetField(page.get(), TIFFTAG_ICCPROFILE, &size, &profile) != 1) profile = nullptr;
-    return profile_of(kTiffName, profile, size, layout_.kind == TiffLayout::Kind::kGrey);
+    return profile_of(kTiffName, profile, size, layout_.kind == TiffKind::kGrey);
   }
 
   Status decode(const Box& box, CpuWatch& watch, PixelRows& rows) override {
@@ -280,7 +280,7 @@ class TiffCodec final : public StoredCodec {
     if (layout_.is_float() && wanted_.bits != 32)
       return Error{Trouble::kUnsupported,
                    "a TIFF with floating-point samples of 32 bits: write bits = 32 in decode-image for these"};
-    if (layout_.kind == TiffLayout::Kind::kLab) {
+    if (layout_.kind == TiffKind::kLab) {
       if (const Status chosen = lab_->choose_lab(); !chosen) return chosen.error();
     }
     if (!layout_.is_float() && wanted_.bits == 32)
@@ -302,7 +302,7 @@ class TiffCodec final : public StoredCodec {
     page.forget_complaints();
     const Status read = Reading(page, layout_, wanted_, watch, rows).read(box, piece_);
     piece_.shrink(kMemoryKeptMax);
-    if (read && layout_.kind == TiffLayout::Kind::kLab) lab_->apply(rows);
+    if (read && layout_.kind == TiffKind::kLab) lab_->apply(rows);
     return read;
   }
 

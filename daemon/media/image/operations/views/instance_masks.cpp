@@ -13,6 +13,7 @@
 namespace spdld::image {
 namespace {
 
+using text::ShapeKind;
 using text::ShapeList;
 
 // The objects that a decode thread keeps for the shapes of objects.
@@ -101,12 +102,12 @@ class InstanceMasks final : public media::Node {
 
   Status draw(const ShapeList::Shape& shape, const Size& picture, ShapeWork& work) const {
     work.mask.begin();
-    if (shape.kind != ShapeList::Kind::kPolygons && (shape.width != picture.width || shape.height != picture.height))
+    if (shape.kind != ShapeKind::kPolygons && (shape.width != picture.width || shape.height != picture.height))
       return Error{Trouble::kContent, "its counts are for a picture of " + std::to_string(shape.width) + " x " +
                                           std::to_string(shape.height) + " pixels, and its picture has " +
                                           std::to_string(picture.width) + " x " + std::to_string(picture.height)};
-    if (shape.kind == ShapeList::Kind::kRuns) return work.mask.add_runs(work.shapes.runs_of(shape));
-    if (shape.kind == ShapeList::Kind::kPackedRuns) return work.mask.add_packed_runs(work.shapes.packed_of(shape));
+    if (shape.kind == ShapeKind::kRuns) return work.mask.add_runs(work.shapes.runs_of(shape));
+    if (shape.kind == ShapeKind::kPackedRuns) return work.mask.add_packed_runs(work.shapes.packed_of(shape));
     for (const auto& polygon : work.shapes.polygons_of(shape)) {
       const auto numbers = work.shapes.numbers_of(polygon);
       work.corners.assign(numbers.begin(), numbers.end());
