@@ -16,7 +16,6 @@ constexpr std::array<const char*, 8> kParts = {"the version of the order",
                                                "the weighting of the samples"};
 constexpr size_t kCode = 1, kListing = 2, kSideFiles = 3, kSpec = 4, kGlobalSize = 5, kDivision = 6, kWeighting = 7;
 constexpr std::string_view kEvened = "2";  // the last two steps of an epoch, whose steps come in turn
-constexpr const char* kNoCode = "the code that makes the samples (which one of the two does not tell)";
 // As the text has them between dashes: the order and the code are one part, and so are the listing and the files beside
 // the data set, and the batch size and its division. The last one is there where samples are weighted.
 constexpr ptrdiff_t kDashedMost = 5, kDashedLeast = 4;
@@ -30,8 +29,7 @@ std::string_view take(std::string_view& text, char mark) {
   return part;
 }
 
-// A part that is not there is empty: the code in texts of before it was noted, files beside the data set, a division
-// that is the usual one, and the weighting.
+// A part that is not there is empty: files beside the data set, a division that is the usual one, and the weighting.
 std::optional<Parts> split(std::string_view text) {
   const ptrdiff_t count = std::count(text.begin(), text.end(), '-') + 1;
   if (count < kDashedLeast || count > kDashedMost) return std::nullopt;
@@ -50,11 +48,6 @@ std::optional<Parts> split(std::string_view text) {
   return parts;
 }
 
-const char* name_of(size_t part, const Parts& a, const Parts& b) {
-  const bool is_told = part != kCode || (!a[kCode].empty() && !b[kCode].empty());
-  return is_told ? kParts[part] : kNoCode;
-}
-
 }  // namespace
 
 std::optional<FingerprintDifference> fingerprint_difference(std::string_view mine, std::string_view other) {
@@ -66,7 +59,7 @@ std::optional<FingerprintDifference> fingerprint_difference(std::string_view min
   for (size_t i = 0; i < kParts.size(); ++i) {
     if ((*a)[i] == (*b)[i]) continue;
     if (difference.count++ > 0) difference.parts += (difference.parts.empty() ? "" : ", ") + last;
-    last = name_of(i, *a, *b);
+    last = kParts[i];
     difference.is_of_data &= i == kListing || i == kSideFiles || i == kWeighting;
   }
   difference.is_of_data &= difference.count > 0;

@@ -31,7 +31,7 @@ uint64_t count_at(const config::Json& document, const char* key);
 const config::Json& table_at(const config::Json& document, const char* key);
 const config::Json& list_at(const config::Json& document, const char* key);
 
-// Fields that an older daemon does not have: a field that is missing or of another type is read as empty.
+// Fields that a document may lack: a field that is missing or of another type is read as empty.
 std::string text_or_empty(const config::Json& document, const char* key);
 double number_or_zero(const config::Json& document, const char* key);
 uint64_t count_or_zero(const config::Json& document, const char* key);

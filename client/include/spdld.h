@@ -35,8 +35,8 @@
  * hands them out again and again, in the same memory and without a wait, until its epochs have ended. Steps, epochs and
  * seeks count as in a real run, so that a training loop runs as ever, at the speed that the trainer itself allows.
  * spdld_stats tells that speed; where $SPDLD_REPLAY asked for the replay, a line on stderr does too when the loader is
- * detached. A program that writes into a batch finds its values there when the batch comes again. A replay never joins a
- * stream that other jobs share. A warning is given once in a process, and no loader takes a state that a replay gave.
+ * detached. A program that writes into a batch finds its values there when the batch comes again. A replay never joins
+ * a stream that other jobs share. A warning is given once in a process, and no loader takes a state that a replay gave.
  *
  * Errors: every call that can fail returns an spdld_result. spdld_last_error() then gives one sentence for people about
  * the calling thread's last failed call. The sentence is valid until that thread's next call.
@@ -59,42 +59,32 @@ extern "C" {
 #define SPDLD_ENUM(name) enum name
 #endif
 
-typedef SPDLD_ENUM(spdld_result) {
-  SPDLD_OK = 0,
-  SPDLD_END_OF_EPOCH = 1, /* the epoch has no further batch; the next call of spdld_next begins the next epoch */
-  SPDLD_END = 2,          /* the last epoch has ended, after its own SPDLD_END_OF_EPOCH */
-  SPDLD_TIMEOUT = 3,      /* the time given has passed; the call may be repeated */
-  SPDLD_INTERRUPTED = 4,  /* a signal arrived during the wait; the call may be repeated */
-  SPDLD_INVALID = -1,     /* an argument or a spec is wrong */
-  SPDLD_NO_DAEMON = -2,   /* no daemon runs or could be started, or the daemon did not come back in time */
-  SPDLD_DENIED = -3,
-  SPDLD_NOT_FOUND = -4,
-  SPDLD_CONFLICT = -5,    /* another process, or another loader of this one, holds the rank */
-  SPDLD_LIMIT = -6,       /* a quota of the daemon is used up, or this process holds as many batches as it may */
-  SPDLD_VERSION = -7,
-  SPDLD_FAILED = -8,      /* the pipeline failed */
-  SPDLD_UNSUPPORTED = -9,
-  SPDLD_FORKED = -10,
-  SPDLD_INTERNAL = -11,
-  SPDLD_CHANGED = -12     /* the position or state belongs to another data set, spec or global batch */
+typedef SPDLD_ENUM(spdld_result){
+    SPDLD_OK = 0,
+    SPDLD_END_OF_EPOCH = 1, /* the epoch has no further batch; the next call of spdld_next begins the next epoch */
+    SPDLD_END = 2,          /* the last epoch has ended, after its own SPDLD_END_OF_EPOCH */
+    SPDLD_TIMEOUT = 3,      /* the time given has passed; the call may be repeated */
+    SPDLD_INTERRUPTED = 4,  /* a signal arrived during the wait; the call may be repeated */
+    SPDLD_INVALID = -1,     /* an argument or a spec is wrong */
+    SPDLD_NO_DAEMON = -2,   /* no daemon runs or could be started, or the daemon did not come back in time */
+    SPDLD_DENIED = -3,
+    SPDLD_NOT_FOUND = -4,
+    SPDLD_CONFLICT = -5, /* another process, or another loader of this one, holds the rank */
+    SPDLD_LIMIT = -6,    /* a quota of the daemon is used up, or this process holds as many batches as it may */
+    SPDLD_VERSION = -7,
+    SPDLD_FAILED = -8, /* the pipeline failed */
+    SPDLD_UNSUPPORTED = -9,
+    SPDLD_FORKED = -10,
+    SPDLD_INTERNAL = -11,
+    SPDLD_CHANGED = -12 /* the position or state belongs to another data set, spec or global batch */
 } spdld_result;
 
-typedef SPDLD_ENUM(spdld_dtype) {
-  SPDLD_UINT8 = 0,
-  SPDLD_INT32 = 1,
-  SPDLD_INT64 = 2,
-  SPDLD_FLOAT16 = 3,
-  SPDLD_BFLOAT16 = 4,
-  SPDLD_FLOAT32 = 5,
-  SPDLD_FLOAT64 = 6,
-  SPDLD_BOOL = 7, /* a byte that is 0 or 1 */
-  SPDLD_INT8 = 8,
-  SPDLD_INT16 = 9,
-  SPDLD_UINT16 = 10,
-  SPDLD_UINT32 = 11,
-  SPDLD_UINT64 = 12,
-  SPDLD_COMPLEX64 = 13, /* two float32: the real part, then the imaginary part */
-  SPDLD_COMPLEX128 = 14 /* two float64 */
+typedef SPDLD_ENUM(spdld_dtype){
+    SPDLD_UINT8 = 0,      SPDLD_INT32 = 1,      SPDLD_INT64 = 2,   SPDLD_FLOAT16 = 3,
+    SPDLD_BFLOAT16 = 4,   SPDLD_FLOAT32 = 5,    SPDLD_FLOAT64 = 6, SPDLD_BOOL = 7, /* a byte that is 0 or 1 */
+    SPDLD_INT8 = 8,       SPDLD_INT16 = 9,      SPDLD_UINT16 = 10, SPDLD_UINT32 = 11,
+    SPDLD_UINT64 = 12,    SPDLD_COMPLEX64 = 13, /* two float32: the real part, then the imaginary part */
+    SPDLD_COMPLEX128 = 14                       /* two float64 */
 } spdld_dtype;
 
 /* The role of a tensor: the meaning of its elements.
@@ -102,21 +92,22 @@ typedef SPDLD_ENUM(spdld_dtype) {
  * An output of a fixed shape is one tensor of SPDLD_ROWS. A padded output is a tensor of SPDLD_ROWS whose shape differs
  * from batch to batch, with a tensor of SPDLD_LENGTHS, SPDLD_MASK or both beside it. A ragged output is a tensor of
  * SPDLD_VALUES with a tensor of SPDLD_OFFSETS beside it: sample i has the values from offsets[i] to offsets[i + 1]. */
-typedef SPDLD_ENUM(spdld_role) {
-  SPDLD_ROWS = 0,    /* one row for each valid sample */
-  SPDLD_VALUES = 1,  /* the values of all valid samples, one sample's after the other's; shape[0] counts values */
-  SPDLD_OFFSETS = 2, /* int64, valid + 1 numbers: where each sample's values begin, then where the last values end. They
-                        begin with 0 and never fall. In host memory the library has checked them. */
-  SPDLD_LENGTHS = 3, /* how much of each sample's row counts, along its first dimension; the rest of the row is padding */
-  SPDLD_MASK = 4     /* which elements count: not 0 for these, and 0 for padding */
+typedef SPDLD_ENUM(spdld_role){
+    SPDLD_ROWS = 0,    /* one row for each valid sample */
+    SPDLD_VALUES = 1,  /* the values of all valid samples, one sample's after the other's; shape[0] counts values */
+    SPDLD_OFFSETS = 2, /* int64, valid + 1 numbers: where each sample's values begin, then where the last values end.
+                          They begin with 0 and never fall. In host memory the library has checked them. */
+    SPDLD_LENGTHS =
+        3,         /* how much of each sample's row counts, along its first dimension; the rest of the row is padding */
+    SPDLD_MASK = 4 /* which elements count: not 0 for these, and 0 for padding */
 } spdld_role;
 
 /* Where batches lie. */
-typedef SPDLD_ENUM(spdld_memory) {
-  SPDLD_HOST = 0,
-  SPDLD_PINNED = 1,      /* host memory, registered with this process's GPU so that asynchronous copies can read it */
-  SPDLD_CUDA_HANDLE = 2, /* GPU memory, opened by a CUDA IPC memory handle; it becomes invalid when the daemon ends */
-  SPDLD_CUDA_FD = 3      /* GPU memory, mapped by a file descriptor; it stays valid after the daemon has ended */
+typedef SPDLD_ENUM(spdld_memory){
+    SPDLD_HOST = 0,
+    SPDLD_PINNED = 1,      /* host memory, registered with this process's GPU so that asynchronous copies can read it */
+    SPDLD_CUDA_HANDLE = 2, /* GPU memory, opened by a CUDA IPC memory handle; it becomes invalid when the daemon ends */
+    SPDLD_CUDA_FD = 3      /* GPU memory, mapped by a file descriptor; it stays valid after the daemon has ended */
 } spdld_memory;
 
 typedef struct spdld_loader spdld_loader;
@@ -134,155 +125,154 @@ typedef void (*spdld_warn)(void* user, const char* sentence);
 
 /* A field that is zero or NULL has the default that its comment gives. */
 typedef struct spdld_attach_options {
-  size_t struct_size;         /* sizeof(spdld_attach_options). The library takes the fields beyond it as zero. */
-  const char* socket;         /* The daemon's socket. NULL: $SPDLD_SOCKET, else the system's daemon, else this user's
-                                 private daemon, which the call starts. If the system's daemon does not take a spec
-                                 from this user, the spec goes to the private daemon. */
-  const char* pipeline;       /* A named pipeline, or a path that ends in .toml. Give either pipeline or spec. */
-  const char* spec;           /* The text of a spec. */
-  int spec_is_json;           /* 1: the spec is JSON; 0: it is TOML. */
-  const char* spec_folder;    /* Relative uris in spec start from this folder. NULL: the current directory. */
-  const char* group;          /* The name of the training job. NULL: the launcher's variables (torchrun, Slurm, MPI)
-                                 tell it; without a launcher, and with world_size 1, each loader is a job of its own. */
-  uint32_t rank, world_size;  /* With world_size 0, both come from RANK and WORLD_SIZE or from SLURM_PROCID and
-                                 SLURM_NTASKS, else they are 0 of 1. If only some ranks divide the data, give the
-                                 place in the data-parallel group, and that group's size. */
-  uint32_t local_rank;        /* This process's number on its node; "cuda" takes the GPU of this number. */
-  uint32_t reader, readers;   /* Replicas: so many processes on this node (`readers`; 0 means 1) attach as this rank,
-                                 and all get the same batches. This process is number `reader`, from 0. All readers
-                                 begin at the same place, and seek the same places. */
-  uint64_t epoch, step;       /* The place to begin at. A state says it better. */
-  const char* fingerprint;    /* The fingerprint of the run that (epoch, step) belongs to. NULL: the daemon compares
-                                 none. */
-  uint32_t held_max;          /* How many batches this process may hold at once. 0: as the pipeline says. */
-  int64_t timeout_ms;         /* The limit of the whole call. 0: 30 minutes, because a listing may take long.
-                                 Negative: no limit. */
-  int64_t reconnect_ms;       /* How long spdld_next waits for a daemon that went away, and spdld_attach for a daemon
-                                 at a named socket that does not listen. 0: 30 s. Negative: not at all. */
-  int no_private_daemon;      /* 1: the call never starts a private daemon. */
+  size_t struct_size;        /* sizeof(spdld_attach_options). The library takes the fields beyond it as zero. */
+  const char* socket;        /* The daemon's socket. NULL: $SPDLD_SOCKET, else the system's daemon, else this user's
+                                private daemon, which the call starts. If the system's daemon does not take a spec
+                                from this user, the spec goes to the private daemon. */
+  const char* pipeline;      /* A named pipeline, or a path that ends in .toml. Give either pipeline or spec. */
+  const char* spec;          /* The text of a spec. */
+  int spec_is_json;          /* 1: the spec is JSON; 0: it is TOML. */
+  const char* spec_folder;   /* Relative uris in spec start from this folder. NULL: the current directory. */
+  const char* group;         /* The name of the training job. NULL: the launcher's variables (torchrun, Slurm, MPI)
+                                tell it; without a launcher, and with world_size 1, each loader is a job of its own. */
+  uint32_t rank, world_size; /* With world_size 0, both come from RANK and WORLD_SIZE or from SLURM_PROCID and
+                                SLURM_NTASKS, else they are 0 of 1. If only some ranks divide the data, give the
+                                place in the data-parallel group, and that group's size. */
+  uint32_t local_rank;       /* This process's number on its node; "cuda" takes the GPU of this number. */
+  uint32_t reader, readers;  /* Replicas: so many processes on this node (`readers`; 0 means 1) attach as this rank,
+                                and all get the same batches. This process is number `reader`, from 0. All readers
+                                begin at the same place, and seek the same places. */
+  uint64_t epoch, step;      /* The place to begin at. A state says it better. */
+  const char* fingerprint;   /* The fingerprint of the run that (epoch, step) belongs to. NULL: the daemon compares
+                                none. */
+  uint32_t held_max;         /* How many batches this process may hold at once. 0: as the pipeline says. */
+  int64_t timeout_ms;        /* The limit of the whole call. 0: 30 minutes, because a listing may take long.
+                                Negative: no limit. */
+  int64_t reconnect_ms;      /* How long spdld_next waits for a daemon that went away, and spdld_attach for a daemon
+                                at a named socket that does not listen. 0: 30 s. Negative: not at all. */
+  int no_private_daemon;     /* 1: the call never starts a private daemon. */
   spdld_progress progress;
   void* progress_user;
-  const char* client_name;    /* A name for people, such as "python". NULL: "c". */
-  const char* device;         /* Where batches lie, in place of the pipeline's device. "cpu": host memory; the
-                                 library loads no driver. "pinned": see SPDLD_PINNED. "cuda": the GPU of local_rank.
-                                 "cuda:N": the GPU that this process sees as number N. "auto": the GPU of local_rank
-                                 if this process sees one, else "cpu". NULL: as the pipeline says. */
-  const char* transport;      /* How batches in GPU memory reach this process: "fd", "handle", or "auto", which takes
-                                 fd if both sides can. NULL: "auto". */
+  const char* client_name;      /* A name for people, such as "python". NULL: "c". */
+  const char* device;           /* Where batches lie, in place of the pipeline's device. "cpu": host memory; the
+                                   library loads no driver. "pinned": see SPDLD_PINNED. "cuda": the GPU of local_rank.
+                                   "cuda:N": the GPU that this process sees as number N. "auto": the GPU of local_rank
+                                   if this process sees one, else "cpu". NULL: as the pipeline says. */
+  const char* transport;        /* How batches in GPU memory reach this process: "fd", "handle", or "auto", which takes
+                                   fd if both sides can. NULL: "auto". */
   int experimental_ready_early; /* 1, with transport "handle": spdld_next hands out a GPU batch while it is still being
                                  copied. Then only streams that spdld_batch_use named, and work that follows
                                  spdld_batch_wait, may read it. With any other transport it has no effect. It has not
                                  been tried on a GPU yet. */
-  const char* state;          /* The place to begin at, as spdld_state gave it, in place of epoch, step and
-                                 fingerprint. If it belongs to another run, the call returns SPDLD_CHANGED, and the
-                                 sentence says what differs. */
-  const char* join;           /* Where a job begins that shares a stream (share = "stream") and asks for a place that
-                                 has passed already. "now": at the oldest batch still in memory. "epoch": at the
-                                 start of the next epoch. "exact": at its place, on a stream of its own. "alone": on
-                                 a stream of its own in any case. NULL: "exact" if a state, an epoch or a step is
-                                 given, else "now". */
-  uint64_t batch_size;        /* This rank's samples in a step, in place of the pipeline's batch size or global size.
-                                 0: as the pipeline says. All ranks of a job give the same size; jobs that share a
-                                 stream may differ. */
-  spdld_warn warn;            /* Gets what the caller should know of an attach that succeeds. The library calls it
-                                 only during spdld_attach, on the calling thread. NULL: warnings are lines on stderr. */
+  const char* state;            /* The place to begin at, as spdld_state gave it, in place of epoch, step and
+                                   fingerprint. If it belongs to another run, the call returns SPDLD_CHANGED, and the
+                                   sentence says what differs. */
+  const char* join;             /* Where a job begins that shares a stream (share = "stream") and asks for a place that
+                                   has passed already. "now": at the oldest batch still in memory. "epoch": at the
+                                   start of the next epoch. "exact": at its place, on a stream of its own. "alone": on
+                                   a stream of its own in any case. NULL: "exact" if a state, an epoch or a step is
+                                   given, else "now". */
+  uint64_t batch_size;          /* This rank's samples in a step, in place of the pipeline's batch size or global size.
+                                   0: as the pipeline says. All ranks of a job give the same size; jobs that share a
+                                   stream may differ. */
+  spdld_warn warn;              /* Gets what the caller should know of an attach that succeeds. The library calls it
+                                   only during spdld_attach, on the calling thread. NULL: warnings are lines on stderr. */
   void* warn_user;
-  int64_t held_wait_ms;       /* How long spdld_next waits for a batch to be released, if the process holds as many
-                                 as it may. 0: not at all in a process of one thread; 30 s if the main thread calls
-                                 spdld_next and no other thread has released a batch before; else 10 minutes.
-                                 Negative: not at all. */
-  uint32_t replay;            /* A replay tells the trainer's own speed: see below. The loader hands out its first so
-                                 many batches (at most 32, or as many as may be held) again and again. 0: as many as
-                                 $SPDLD_REPLAY says; no replay where that is not set. */
-  int looks;                  /* 1: the caller looks at samples and trains nothing. The daemon's work for this loader
-                                 counts in no statistic, and nothing is kept in the cache. */
+  int64_t held_wait_ms; /* How long spdld_next waits for a batch to be released, if the process holds as many
+                           as it may. 0: not at all in a process of one thread; 30 s if the main thread calls
+                           spdld_next and no other thread has released a batch before; else 10 minutes.
+                           Negative: not at all. */
+  uint32_t replay;      /* A replay tells the trainer's own speed: see below. The loader hands out its first so
+                           many batches (at most 32, or as many as may be held) again and again. 0: as many as
+                           $SPDLD_REPLAY says; no replay where that is not set. */
+  int looks;            /* 1: the caller looks at samples and trains nothing. The daemon's work for this loader
+                           counts in no statistic, and nothing is kept in the cache. */
 } spdld_attach_options;
 
 typedef struct spdld_info {
   size_t struct_size;
   const char* pipeline; /* this and the other texts are valid while the loader lives */
   const char* fingerprint;
-  const char* daemon;   /* the daemon's version */
+  const char* daemon; /* the daemon's version */
   const char* group;
   uint32_t rank, world_size;
   uint64_t batch_size, global_size, samples, steps_per_epoch, epochs, seed;
   uint64_t slot_bytes;
   uint32_t slot_count;
-  int writable;      /* 1: only this process writes to the slots; 0: a page that it writes becomes a private copy */
+  int writable; /* 1: only this process writes to the slots; 0: a page that it writes becomes a private copy */
   spdld_memory memory;
-  int device;        /* the CUDA ordinal in this process, for SPDLD_PINNED and SPDLD_CUDA_*; else -1 */
-  const char* gpu;   /* the GPU's UUID ("GPU-..."); "" for host memory */
+  int device;      /* the CUDA ordinal in this process, for SPDLD_PINNED and SPDLD_CUDA_*; else -1 */
+  const char* gpu; /* the GPU's UUID ("GPU-..."); "" for host memory */
   int ready_early;
-  int shared;        /* 1: other jobs get the same batches (share = "stream"). It may become 0 later: the daemon
-                        gives a job that falls behind a stream of its own */
-  int pushed;        /* 1: the caller sets the order, by spdld_push. steps_per_epoch is then 0: it cannot be known
-                        before */
-  uint32_t sources;                 /* how many sources a pipeline with [[sources]] has; 0: it has a single source */
-  const char* const* source_names;  /* an array of `sources` names, in the pipeline's order */
-  uint64_t classes;                 /* how many classes an image folder has; 0 for other data, and from an older
-                                       daemon */
-  const char* const* class_names;   /* an array of `classes` names: class_names[i] is the folder's name, in the file
-                                       system's bytes, of the class with label i. NULL: the data has no classes, or
-                                       their names are longer than 16 MiB in all */
-  uint32_t held, held_max;          /* how many of the loader's batches this process holds now, and how many it may
-                                       hold. Both are 0 while the loader has no memory, because the daemon is away or
-                                       the process used other loaders */
-  uint32_t replay;                  /* how many batches are replayed; 0: the loader does not replay */
-  const char* socket;               /* the path of the daemon's socket, for spdld_query */
-  uint64_t last_samples;            /* how many samples all ranks together have in an epoch's last step, without
-                                       padding; 0: this is not known, or differs from epoch to epoch */
-  uint64_t empty_steps;             /* in how many steps of an epoch some ranks get a batch without samples, because
-                                       there are fewer samples than ranks; 0 from an older daemon */
+  int shared;       /* 1: other jobs get the same batches (share = "stream"). It may become 0 later: the daemon
+                       gives a job that falls behind a stream of its own */
+  int pushed;       /* 1: the caller sets the order, by spdld_push. steps_per_epoch is then 0: it cannot be known
+                       before */
+  uint32_t sources; /* how many sources a pipeline with [[sources]] has; 0: it has a single source */
+  const char* const* source_names; /* an array of `sources` names, in the pipeline's order */
+  uint64_t classes;                /* how many classes an image folder has; 0 for other data */
+  const char* const* class_names;  /* an array of `classes` names: class_names[i] is the folder's name, in the file
+                                      system's bytes, of the class with label i. NULL: the data has no classes, or
+                                      their names are longer than 16 MiB in all */
+  uint32_t held, held_max;         /* how many of the loader's batches this process holds now, and how many it may
+                                      hold. Both are 0 while the loader has no memory, because the daemon is away or
+                                      the process used other loaders */
+  uint32_t replay;                 /* how many batches are replayed; 0: the loader does not replay */
+  const char* socket;              /* the path of the daemon's socket, for spdld_query */
+  uint64_t last_samples;           /* how many samples all ranks together have in an epoch's last step, without
+                                      padding; 0: this is not known, or differs from epoch to epoch */
+  uint64_t empty_steps;            /* in how many steps of an epoch some ranks get a batch without samples, because
+                                      there are fewer samples than ranks */
 } spdld_info;
 
 typedef struct spdld_tensor {
-  size_t struct_size;      /* sizeof(spdld_tensor). The library fills in no field beyond it. */
-  const char* name;        /* this, `of`, shape and strides are valid while the batch is held */
+  size_t struct_size; /* sizeof(spdld_tensor). The library fills in no field beyond it. */
+  const char* name;   /* this, `of`, shape and strides are valid while the batch is held */
   spdld_dtype dtype;
-  uint32_t rank;           /* number of dimensions, 1 to 8 */
-  const int64_t* shape;    /* shape[0] counts the valid samples, which are fewer in a short batch; for the roles
-                              SPDLD_VALUES and SPDLD_OFFSETS it counts what these say */
-  const int64_t* strides;  /* in elements, at least 0. Not every tensor is dense. */
-  void* address;           /* aligned to 128 bytes; for SPDLD_CUDA_* a device address */
+  uint32_t rank;          /* number of dimensions, 1 to 8 */
+  const int64_t* shape;   /* shape[0] counts the valid samples, which are fewer in a short batch; for the roles
+                             SPDLD_VALUES and SPDLD_OFFSETS it counts what these say */
+  const int64_t* strides; /* in elements, at least 0. Not every tensor is dense. */
+  void* address;          /* aligned to 128 bytes; for SPDLD_CUDA_* a device address */
   spdld_role role;
-  const char* of;          /* for offsets, lengths and a mask: the name of the tensor that they describe; else "" */
+  const char* of; /* for offsets, lengths and a mask: the name of the tensor that they describe; else "" */
 } spdld_tensor;
 
 typedef struct spdld_batch_info {
   size_t struct_size;
   uint64_t epoch, step;
-  uint64_t valid;        /* how many samples the batch has; 0 if a short last step has fewer samples than ranks */
-  uint64_t first;        /* the position in the epoch of the first sample; in a pushed order step * batch_size */
+  uint64_t valid; /* how many samples the batch has; 0 if a short last step has fewer samples than ranks */
+  uint64_t first; /* the position in the epoch of the first sample; in a pushed order step * batch_size */
   uint32_t tensors;
-  uint32_t substituted;  /* how many samples had bad content and were replaced by another sample */
-  uint32_t masked;       /* how many samples had bad content and were zeroed; the tensor "mask" marks them */
+  uint32_t substituted; /* how many samples had bad content and were replaced by another sample */
+  uint32_t masked;      /* how many samples had bad content and were zeroed; the tensor "mask" marks them */
   spdld_memory memory;
-  int device;            /* as in spdld_info */
-  uint32_t padded;       /* how many samples at the end repeat the epoch's first samples, to fill the batch (last =
-                            "pad") */
-  uint32_t sources;      /* as in spdld_info; the next two fields are valid while the batch is held */
+  int device;       /* as in spdld_info */
+  uint32_t padded;  /* how many samples at the end repeat the epoch's first samples, to fill the batch (last =
+                       "pad") */
+  uint32_t sources; /* as in spdld_info; the next two fields are valid while the batch is held */
   const char* const* source_names;
-  const uint32_t* source_counts;  /* how many of the `valid` samples each source gave */
+  const uint32_t* source_counts; /* how many of the `valid` samples each source gave */
 } spdld_batch_info;
 
 /* Counts of the batches and samples that spdld_next has handed out since attach, and of the bad samples among them. */
 typedef struct spdld_stats {
   size_t struct_size;
   uint64_t batches, samples;
-  uint64_t substituted;    /* samples whose content was bad and was replaced by another sample */
-  uint64_t masked;         /* samples whose content was bad and was zeroed */
-  uint64_t unsupported;    /* substituted and masked pictures in a format that this daemon does not decode; of the other
-                              samples, the samples that are not too long are damaged */
-  uint32_t bad_reasons;    /* how many different reasons spdld_get_bad_reason tells, at most 64 */
-  uint32_t missing;        /* how many sentences about missing data spdld_get_missing tells, at most 16 */
-  uint64_t missing_count;  /* how many files or members the data set misses; on_missing = "warn" goes on with the
-                              rest */
-  uint64_t too_long;       /* substituted and masked samples that are longer than an output takes, and that it leaves
-                              out (too_long = "leave-out") */
-  uint64_t replayed;       /* over how many batches of a replay replay_step_ms is measured: all but the first ten; 0 of
-                              other loaders */
-  double replay_step_ms;   /* the time from one replayed batch to the next, on average: the trainer's own time for a
-                              step */
+  uint64_t substituted;   /* samples whose content was bad and was replaced by another sample */
+  uint64_t masked;        /* samples whose content was bad and was zeroed */
+  uint64_t unsupported;   /* substituted and masked pictures in a format that this daemon does not decode; of the other
+                             samples, the samples that are not too long are damaged */
+  uint32_t bad_reasons;   /* how many different reasons spdld_get_bad_reason tells, at most 64 */
+  uint32_t missing;       /* how many sentences about missing data spdld_get_missing tells, at most 16 */
+  uint64_t missing_count; /* how many files or members the data set misses; on_missing = "warn" goes on with the
+                             rest */
+  uint64_t too_long;      /* substituted and masked samples that are longer than an output takes, and that it leaves
+                             out (too_long = "leave-out") */
+  uint64_t replayed;      /* over how many batches of a replay replay_step_ms is measured: all but the first ten; 0 of
+                             other loaders */
+  double replay_step_ms;  /* the time from one replayed batch to the next, on average: the trainer's own time for a
+                             step */
 } spdld_stats;
 
 typedef struct spdld_bad_reason {
@@ -358,21 +348,21 @@ SPDLD_API spdld_result spdld_push(spdld_loader* loader, uint64_t epoch, uint64_t
  * any restart, and with another world_size if the global batch stays the same (batch.global_size). Each rank may load
  * any rank's state.
  *
- *   {"format":2,"pipeline":"train","fingerprint":"1-...","seed":17,"epoch":3,"step":1200,"samples":57600,
+ *   {"format":1,"pipeline":"train","fingerprint":"1-...","seed":17,"epoch":3,"step":1200,"samples":57600,
  *    "global_size":48,"world_size":8,"keys":"batch/last=..."}
  *
  * The state is one flat object of texts and whole numbers. `step` counts the steps that were consumed in this epoch,
  * and `samples` the samples that the whole job consumed with them: step * global_size. `fingerprint` covers
  * everything that decides which bytes come at a place, but not where the data lies (see proto/PROTOCOL.md).
  * `keys` has a digest of each key of the pipeline, so that the sentence of SPDLD_CHANGED can name the keys that differ.
- * A daemon that does not tell them gives states of format 1, which have no `keys`.
+ * A state of a pipeline with very many keys may lack it.
  * `pipeline` and `world_size` are there for people; nothing compares them. A loader that replays adds "replay":1, and
  * no loader takes that state.
  *
  * A caller may add "skip_steps": a number of steps. A loader that takes the state then begins so many steps after the
  * state's place, across the ends of epochs; SPDLD_INVALID: the run ends before. */
 SPDLD_API spdld_result spdld_state(const spdld_loader* loader, char** json);
-/* Moves the loader to a state's place, as spdld_seek does. SPDLD_INVALID: the state is damaged, or of a newer format.
+/* Moves the loader to a state's place, as spdld_seek does. SPDLD_INVALID: the state is damaged, or of another format.
  * SPDLD_CHANGED: the state belongs to another run; the sentence says what differs, and the loader stays where it is.
  *
  * anyway = 1 loads another run's state as well. The loader moves to the same epoch and step. With another global
@@ -419,9 +409,9 @@ SPDLD_API spdld_result spdld_batch_use_kept(spdld_batch* batch, void* stream, vo
 SPDLD_API spdld_result spdld_batch_wait(spdld_batch* batch);
 
 /* Asks a running daemon for a JSON document; the call never starts a daemon. `topic` is "ping", "status", "list",
- * "describe", "errors", "samples", "metrics", "trace" or "page". `argument` is a pipeline's name for "describe", "errors" and
- * "metrics" (NULL: all pipelines, but for "describe"), and begins with one for "samples" and "trace" (proto/PROTOCOL.md,
- * "JSON documents"). socket NULL: as in spdld_attach. The caller frees *json with spdld_free. */
+ * "describe", "errors", "samples", "metrics", "trace" or "page". `argument` is a pipeline's name for "describe",
+ * "errors" and "metrics" (NULL: all pipelines, but for "describe"), and begins with one for "samples" and "trace"
+ * (proto/PROTOCOL.md, "JSON documents"). socket NULL: as in spdld_attach. The caller frees *json with spdld_free. */
 SPDLD_API spdld_result spdld_query(const char* socket, const char* topic, const char* argument, int64_t timeout_ms,
                                    char** json);
 SPDLD_API void spdld_free(void* memory);

@@ -12,8 +12,7 @@ namespace spdld::client {
 
 namespace {
 
-constexpr uint32_t kRequest = 1;  // a connection has one ATTACH
-const std::vector<std::string> kCapabilities = {"push", "float64", "classes", "spec_refused", "dtypes", "roles"};
+constexpr uint32_t kRequest = 1;                // a connection has one ATTACH
 constexpr size_t kInlineSpecBytes = 32 * 1024;  // beside it there is room for every other field
 
 // A refusal as the daemon worded it. Stopping is being away: the caller may try again.
@@ -71,9 +70,7 @@ Outcome Greeting::connect(Deadline deadline) {
 Outcome Greeting::say_hello() {
   flatbuffers::FlatBufferBuilder builder;
   const auto client = builder.CreateString(client_name_);
-  const auto capabilities = builder.CreateVectorOfStrings(kCapabilities);
-  const auto body =
-      proto::CreateHello(builder, proto::kVersionMin, proto::kVersionMax, client, ::getpid(), capabilities);
+  const auto body = proto::CreateHello(builder, proto::kVersionMin, proto::kVersionMax, client, ::getpid());
   const UniqueFd self = proto::open_pidfd(::getpid());
   if (!self) {
     return failure(SPDLD_UNSUPPORTED, "pidfd_open is not possible here (" + text_of_errno(errno) +
@@ -180,6 +177,8 @@ Outcome Attaching::read_answer() {
   if (!attached || attached->request() != kRequest) {
     return protocol_failure(connection, "it did not answer ATTACH with ATTACHED");
   }
+  if (request_.batch_size != 0 && request_.batch_size != attached->batch_size())
+    return protocol_failure(connection, "its batches have another size than ATTACH asked for");
   auto ring = std::make_shared<Ring>();
   Outcome outcome = ring->adopt(greeting_.connection(), *attached, connection.fds(), request_.gpus);
   if (outcome.ok()) ring_ = std::move(ring);

@@ -85,12 +85,6 @@ Outcome Loader::accept(const Attaching& attaching) {
   const Terms& terms = ring->terms();
   const bool first = standing_ == Standing::kNew;
   if (first) {
-    const uint64_t wanted = settings_.request.batch_size;
-    if (wanted != 0 && wanted != terms.batch_size) {
-      return failure(SPDLD_UNSUPPORTED, "this daemon gives batches of " + std::to_string(terms.batch_size) +
-                                            ", not of " + std::to_string(wanted) +
-                                            ": it does not know batch_size yet, update it");
-    }
     terms_ = terms;
     position_ = ring->first();
     placement_ = ring->placement();

@@ -13,9 +13,8 @@ namespace spdld::client {
 
 namespace {
 
-// Format 2 has the member "keys", and is format 1 otherwise.
-constexpr uint64_t kFormat = 1, kFormatWithKeys = 2;
-constexpr const char* kKeys = "keys";              // a text; of format 2 alone
+constexpr uint64_t kFormat = 1;
+constexpr const char* kKeys = "keys";              // a text; it may be missing
 constexpr const char* kReplay = "replay";          // a number, 1; no state of a run has it
 constexpr const char* kSkipSteps = "skip_steps";   // a number; it may be missing
 constexpr uint64_t kEpochEnd = uint64_t{1} << 63;  // an epoch after it can still be counted
@@ -106,7 +105,7 @@ State state_of(const Terms& terms, Position position, uint32_t world_size, bool 
 }
 
 std::string to_json(const State& state) {
-  std::string json = "{\"format\":" + std::to_string(state.key_digests.empty() ? kFormat : kFormatWithKeys);
+  std::string json = "{\"format\":" + std::to_string(kFormat);
   for (const TextField& field : kTexts) {
     json += ",\"" + std::string(field.name) + "\":";
     append_json_text(json, state.*field.text);
@@ -125,9 +124,9 @@ Outcome read_state(std::string_view json, State& state) {
   const std::string fault = read_flat_object(json, members);
   const FlatMember* const format = find(members, "format");
   // Asked first: the rest of a newer one may well be no flat object.
-  if (format && !format->is_text && format->number > kFormatWithKeys) {
+  if (format && !format->is_text && format->number > kFormat) {
     return failure(SPDLD_INVALID, "the state has format " + std::to_string(format->number) + ", and libspdld " +
-                                      SPDLD_VERSION_TEXT + " reads formats up to " + std::to_string(kFormatWithKeys) +
+                                      SPDLD_VERSION_TEXT + " reads formats up to " + std::to_string(kFormat) +
                                       ": update it");
   }
   if (!fault.empty()) return damaged(fault);
@@ -138,12 +137,9 @@ Outcome read_state(std::string_view json, State& state) {
   }
   const Outcome outcome = check_names(members);
   if (!outcome.ok()) return outcome;
-  if (!format || (format->number != kFormat && format->number != kFormatWithKeys))
-    return damaged("its \"format\" is neither " + std::to_string(kFormat) + " nor " + std::to_string(kFormatWithKeys));
+  if (!format || format->number != kFormat) return damaged("its \"format\" is not " + std::to_string(kFormat));
   State read;
   const FlatMember* const keys = find(members, kKeys);
-  if ((keys != nullptr) != (format->number == kFormatWithKeys))
-    return damaged("\"keys\" stand in format 2, and in no other one");
   if (keys != nullptr && (keys->text.empty() || !proto::read_key_digests(keys->text)))
     return damaged("its \"keys\" are no digests of keys");
   if (keys != nullptr) read.key_digests = keys->text;

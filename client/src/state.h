@@ -11,7 +11,7 @@ namespace spdld::client {
 struct State {
   std::string pipeline;  // for people
   std::string fingerprint;
-  std::string key_digests;  // proto/key_digests.h; empty: an older daemon did not tell them
+  std::string key_digests;  // proto/key_digests.h; empty: they are not known
   uint64_t seed = 0;
   Position position;     // of the next batch
   uint64_t samples = 0;  // of the epoch, consumed by the whole job
@@ -24,7 +24,7 @@ struct State {
 State state_of(const Terms& terms, Position position, uint32_t world_size, bool replay = false);
 std::string to_json(const State& state);
 
-// SPDLD_INVALID, with a sentence: the state is damaged, of a newer format, of a replay, or has numbers that no loader
+// SPDLD_INVALID, with a sentence: the state is damaged, of another format, of a replay, or has numbers that no loader
 // has.
 Outcome read_state(std::string_view json, State& state);
 

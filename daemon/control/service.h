@@ -30,17 +30,8 @@ struct Client {
   gid_t gid = 65534;
   std::string name;                         // its own name for itself
   std::vector<gid_t> groups;                // supplementary groups of its process
-  bool pushes = false;                      // it knows PUSH
-  bool knows_float64 = false;               // it knows this type
-  bool knows_dtypes = false;                // it knows the types from bool on
-  bool knows_roles = false;                 // it knows tensors that are not a row for each sample
-  bool knows_classes = false;               // it knows ATTACHED's fields on classes
-  bool knows_spec_refused = false;          // it knows the error of that name
   std::shared_ptr<const UniqueFd> process;  // its pidfd; none before HELLO
 };
-
-// Why the client cannot take batches of these tensors: it is of an older release. None: it knows them all.
-std::optional<Error> unknown_to(const Client& client, std::span<const batch::TensorPlace> tensors);
 
 // A GPU that the client's process sees.
 struct ClientGpu {

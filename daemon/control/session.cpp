@@ -20,11 +20,6 @@ namespace {
 constexpr int kMessagesAtOnce = 64;  // of one client before others have their turn
 constexpr auto kPauseForReceived = std::chrono::milliseconds(10);
 
-bool names(const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* capabilities, std::string_view wanted) {
-  return capabilities && std::any_of(capabilities->begin(), capabilities->end(),
-                                     [wanted](const auto* name) { return proto::text_of(name) == wanted; });
-}
-
 std::vector<delivery::LeaseId> leases_of(const flatbuffers::Vector<const proto::LeaseId*>& told) {
   std::vector<delivery::LeaseId> leases;
   for (const proto::LeaseId* lease : told) leases.push_back({lease->slot(), lease->generation()});
@@ -265,12 +260,6 @@ void Session::on_hello(const proto::Message& message) {
   if (const std::string fault = text_fault(hello); !fault.empty())
     return refuse_message(proto::ErrorCode::malformed, fault);
   client_.name = proto::text_of(hello.client());
-  client_.pushes = names(hello.capabilities(), "push");
-  client_.knows_float64 = names(hello.capabilities(), "float64");
-  client_.knows_dtypes = names(hello.capabilities(), "dtypes");
-  client_.knows_roles = names(hello.capabilities(), "roles");
-  client_.knows_classes = names(hello.capabilities(), "classes");
-  client_.knows_spec_refused = names(hello.capabilities(), "spec_refused");
   watch_process(std::move(received_.fds.front()));
   hello_timer_.cancel();
   state_ = State::kGreeted;

@@ -245,15 +245,12 @@ void SessionReply::spec_refused(const std::string& message) {
   const auto session = session_.lock();
   if (!session || session->state_ == Session::State::kEnded) return;
   session->pending_.erase(request_);
-  const bool is_known = session->client_.knows_spec_refused;
-  session->send_error(request_, {Trouble::kDenied, message},
-                      is_known ? proto::ErrorCode::spec_refused : proto::ErrorCode::denied);
+  session->send_error(request_, {Trouble::kDenied, message}, proto::ErrorCode::spec_refused);
 }
 
 void SessionReply::attached(std::unique_ptr<Attachment> attachment, const AttachedInfo& info) {
   const auto session = session_.lock();
   if (refused_ || !session || session->state_ == Session::State::kEnded) return;
-  if (const auto unknown = unknown_to(session->client_, info.layout->tensors())) return refused(*unknown);
   session->pending_.erase(request_);
   attachment_ = session->next_attachment_++;
   layout_ = info.layout;
@@ -267,8 +264,7 @@ void SessionReply::attached(std::unique_ptr<Attachment> attachment, const Attach
   const auto fingerprint = builder.CreateString(info.fingerprint);
   const auto schema = builder.CreateVector(outputs);
   const auto sources = info.sources.empty() ? 0 : builder.CreateVectorOfStrings(info.sources);
-  const ClassNames classes =
-      class_names(builder, session->client_.knows_classes ? info.classes : std::span<const std::string>());
+  const ClassNames classes = class_names(builder, info.classes);
   const auto missing = missing_of(builder, info, hidden_);
   const bool on_gpu = memory::on_gpu(info.memory);
   const auto gpu = on_gpu ? builder.CreateVector(info.gpu.data(), info.gpu.size()) : 0;

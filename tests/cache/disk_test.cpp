@@ -130,13 +130,13 @@ TEST_CASE("each entry on disk says its own form, also after a restart") {
   }
 }
 
-TEST_CASE("a shelf of an older format is made anew") {
+TEST_CASE("a shelf of another format is made anew") {
   const TempDir dir;
   const auto key = shelf_key("a");
   CHECK(put_and_end(disk_settings(dir), key, 5, 1000) == 5);
   const auto folder = only_shelf_folder(dir.path() / "deep" / "cache");
   std::ofstream(folder / "shelf")
-      << "spdld cache shelf, format 1\nuri: a\nfingerprint: f1\nfield: image\nform: decoded\n"
+      << "spdld cache shelf, format 2\nuri: a\nfingerprint: f1\nfield: image\nform: decoded\n"
          "samples: 1000\n";
   Cache cache(disk_settings(dir));
   CHECK(cache.report().shelves.empty());

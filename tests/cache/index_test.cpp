@@ -105,7 +105,7 @@ TEST_CASE("a shelf's header says its key, whatever is in it") {
   CHECK(read->samples == header.samples);
   const std::string text = cache::header_text(header);
   for (size_t i = 0; i < text.size(); ++i) CHECK_FALSE(cache::read_header(text.substr(0, i)));
-  CHECK_FALSE(cache::read_header("spdld cache shelf, format 1" + text.substr(27)));
+  CHECK_FALSE(cache::read_header("spdld cache shelf, format 2" + text.substr(27)));
   CHECK_FALSE(cache::read_header(""));
   CHECK(cache::key_digits(header.key).size() == 32);
   CHECK(cache::key_digits(header.key) != cache::key_digits(shelf_key("file:///a")));

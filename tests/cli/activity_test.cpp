@@ -100,7 +100,7 @@ TEST_CASE("jobs that share a stream are one line, and pushed orders have no plac
   CHECK(Activity().note(describe, 0).text(kWide) == "job  2 jobs on one stream: epoch 0, 0 of 100 steps  0 %\n");
 }
 
-TEST_CASE("what an older daemon leaves out is not shown") {
+TEST_CASE("what a document lacks is not shown") {
   const json odd =
       *json::parse(R"({"state": 3, "listing": "x", "cache": {"taken": "y", "fields": {}}, "rings": [7, {}]})");
   for (const json& document : {json::object(), odd}) CHECK(Activity().note(document, 0).empty());

@@ -90,8 +90,9 @@ class Hostile(unittest.TestCase):
     def test_no_character_of_a_daemon_steers_the_terminal(self):
         steering = "".join(map(chr, [*range(0x7f, 0xa0), 0x61c, 0x200e, 0x200f, *range(0x2028, 0x202f), *range(0x2066, 0x206a)]))
         name = "a" + steering + "\x1b[31m" + "b"
-        error = {"name": name, "reason": name, "pipeline": name, "sample": 3, "count": 1, "epoch": 0, "first_s": 0, "last_s": 0, "source": name}
-        answers = {"errors": {"errors": [error], "now": 1, "dropped": 0}, "status": {"name": name, "version": name, "pid": 1, "cpu": {"text": name}},
+        error = {"name": name, "reason": name, "pipeline": name, "sample": 3, "count": 1, "kind": name,
+                 "first": name, "last": name, "first_epoch": 0, "last_epoch": 0}
+        answers = {"errors": {"daemon_id": name, "errors": [error], "missing": [], "total": 1}, "status": {"name": name, "version": name, "pid": 1, "cpu": {"text": name}},
                    "ls": {"pipelines": [{"name": name, "rings": 0}]}, "ping": {"version": name, "pid": 1, "name": name}}
         for command, answer in answers.items():
             for raw in (json.dumps(answer, ensure_ascii=False), json.dumps(answer)):

@@ -67,7 +67,7 @@ TEST_CASE("progress is told in the words of the protocol") {
   CHECK(text_of("waiting for the daemon", 0, 0) == "waiting for the daemon");
   CHECK(progress_text(progress_of("waiting for the daemon", 0, 0), {}, 12.3, 200) == "waiting for the daemon  12.3 s");
   CHECK(text_of("", 0, 0).empty());
-  CHECK(text_of("listing", 5, 10) == "listing");  // an older daemon's: nobody knows what it counts
+  CHECK(text_of("listing", 5, 10) == "listing");  // it has not said yet what it counts
 }
 
 TEST_CASE("an estimate that was too low is no total") {

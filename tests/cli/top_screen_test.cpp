@@ -232,7 +232,7 @@ TEST_CASE("names that are long, wide or hostile stay in their places and steer n
   CHECK_THAT(batch, Contains(wide));
 }
 
-TEST_CASE("an empty daemon, an older daemon and nonsense give an empty view") {
+TEST_CASE("an empty daemon and nonsense give an empty view") {
   for (const Json& document :
        {Json::object(), made_document({}), Json{{"now", 3}, {"last_10_s", "x"}, {"verdicts", Json::object()}},
         Json{{"daemon", 1}},

@@ -36,7 +36,7 @@ TEST_CASE("a verdict says what limits, how sure that is, and what each change br
 TEST_CASE("nothing is claimed where nothing is known") {
   const std::string text = verdict_text(verdict("unknown", 0), Page{});
   CHECK_THAT(text, !Contains("guess") && !Contains("samples/s"));
-  CHECK(limiter_cell(Json::object()).text == "unknown: the daemon is of an older version");
+  CHECK(limiter_cell(Json::object()).text == "unknown");
   CHECK(limiter_cell(verdict("fetch", 1)).text == "fetch: Decoding is busy.");
   CHECK_THROWS_AS(verdict_text(Json::object(), Page{}), Failure);
 }

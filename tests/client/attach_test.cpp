@@ -97,6 +97,18 @@ TEST_CASE("slots that could break this process are refused") {
   CHECK(last_error().find("broke the protocol") != std::string::npos);
 }
 
+TEST_CASE("batches of another size than was asked for are refused") {
+  Folder folder;
+  const FakeDaemon daemon(folder.socket(), {});
+  const std::string socket = folder.socket();
+  spdld_attach_options options = options_for(socket);
+  options.batch_size = 8;
+  CHECK(attach_result(options) == SPDLD_INTERNAL);
+  CHECK(last_error().find("another size than ATTACH asked for") != std::string::npos);
+  options.batch_size = 4;
+  CHECK(attach_result(options) == SPDLD_OK);
+}
+
 TEST_CASE("a kind of memory that is not known is refused") {
   FakeScript script;
   script.memory = static_cast<proto::MemoryKind>(4);

@@ -24,15 +24,6 @@ spdld_result next_of(std::function<void(FakeReady&)> tamper) { return next_of(ra
 
 }  // namespace
 
-TEST_CASE("HELLO says that the client knows roles and all types") {
-  Attached attached;
-  const auto known = attached.daemon.counts().last_capabilities;
-  for (const char* capability : {"push", "float64", "classes", "spec_refused", "dtypes", "roles"}) {
-    INFO(capability);
-    CHECK(std::count(known.begin(), known.end(), capability) == 1);
-  }
-}
-
 TEST_CASE("rows are cut to the valid samples, offsets to one more, and values not at all") {
   for (const uint64_t valid : {4, 3, 1, 0}) {
     FakeScript script = ragged_script();

@@ -37,19 +37,15 @@ std::optional<Heard> RawClient::hear() {
   }
 }
 
-void RawClient::send_hello(uint16_t version_min, uint16_t version_max, std::vector<int> fds,
-                           const std::vector<std::string>& capabilities) {
+void RawClient::send_hello(uint16_t version_min, uint16_t version_max, std::vector<int> fds) {
   FlatBufferBuilder builder;
   const auto name = builder.CreateString("raw");
-  const auto known = builder.CreateVectorOfStrings(capabilities);
-  send(
-      proto::finish(builder, Body::Hello, proto::CreateHello(builder, version_min, version_max, name, getpid(), known)),
-      fds);
+  send(proto::finish(builder, Body::Hello, proto::CreateHello(builder, version_min, version_max, name, getpid())), fds);
 }
 
-void RawClient::hello(int pidfd_of, const std::vector<std::string>& capabilities) {
+void RawClient::hello(int pidfd_of) {
   const UniqueFd pidfd = proto::open_pidfd(pidfd_of ? pidfd_of : getpid());
-  send_hello(1, 1, {pidfd.get()}, capabilities);
+  send_hello(1, 1, {pidfd.get()});
   const auto heard = hear();
   REQUIRE(heard);
   REQUIRE(heard->message().body_as_Welcome());

@@ -35,9 +35,8 @@ class RawClient {
   std::optional<Heard> hear();
 
   // pidfd_of 0: of this process; expects WELCOME
-  void hello(int pidfd_of = 0, const std::vector<std::string>& capabilities = {});
-  void send_hello(uint16_t version_min, uint16_t version_max, std::vector<int> fds,
-                  const std::vector<std::string>& capabilities = {});
+  void hello(int pidfd_of = 0);
+  void send_hello(uint16_t version_min, uint16_t version_max, std::vector<int> fds);
   void send_attach(uint32_t request, const std::string& pipeline, const std::string& group = "g", uint32_t rank = 0);
   void send_spec(uint32_t request, const std::string& toml, const std::string& folder = "/");
   void send_release(uint32_t attachment, uint32_t slot, uint64_t generation);

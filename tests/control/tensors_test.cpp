@@ -1,4 +1,4 @@
-// Ragged and padded batches: what ATTACHED and READY say, and what a client of an older release is told.
+// Ragged and padded batches: what ATTACHED and READY say.
 #include <catch2/catch.hpp>
 
 #include "tests/control/noting.h"
@@ -55,26 +55,12 @@ std::vector<uint64_t> numbers(const flatbuffers::Vector<uint64_t>* vector) {
   return vector ? std::vector<uint64_t>(vector->begin(), vector->end()) : std::vector<uint64_t>{};
 }
 
-// The error that a client with these capabilities gets.
-std::string refusal_of(const Tensors& tensors, const std::vector<std::string>& capabilities) {
-  Pipeline pipeline(tensors);
-  RawClient client(pipeline.served.path());
-  client.hello(0, capabilities);
-  client.send_attach(1, "p");
-  const auto [code, text] = client.hear_error();
-  CHECK(code == proto::ErrorCode::unsupported);
-  int ended = 0;
-  pipeline.served.on_control([&] { ended = pipeline.notes.ended; });
-  CHECK(ended == 1);  // the rank is free again
-  return text;
-}
-
 }  // namespace
 
 TEST_CASE("ATTACHED tells the plan of a ragged output, and READY what a batch has of it") {
   Pipeline pipeline(kRagged);
   RawClient client(pipeline.served.path());
-  client.hello(0, {"roles"});
+  client.hello();
   client.send_attach(1, "p");
   const auto heard = client.hear();
   REQUIRE(heard);
@@ -105,7 +91,7 @@ TEST_CASE("ATTACHED tells the plan of a ragged output, and READY what a batch ha
 TEST_CASE("READY tells the shape of a padded output, and its strides where it is not dense") {
   Pipeline pipeline(kPadded);
   RawClient client(pipeline.served.path());
-  client.hello(0, {"roles"});
+  client.hello();
   CHECK(test::attach(client) > 0);
   const auto shapes = [&] {
     const auto batch = client.hear();
@@ -128,7 +114,7 @@ TEST_CASE("READY tells the shape of a padded output, and its strides where it is
   CHECK(shapes() == std::pair(std::vector<uint64_t>{4, 3}, std::vector<uint64_t>{7, 1}));
 }
 
-TEST_CASE("READY of outputs of a fixed shape is as clients of older releases know it") {
+TEST_CASE("READY of outputs of a fixed shape says whole, dense rows") {
   Pipeline pipeline({{"image", DType::kUint8, {2, 3}, 6, 0}});
   RawClient client(pipeline.served.path());
   client.hello();
@@ -143,16 +129,6 @@ TEST_CASE("READY of outputs of a fixed shape is as clients of older releases kno
   CHECK(image.strides() == nullptr);
   CHECK(image.of() == nullptr);
   CHECK_FALSE(image.role() != proto::Role::rows);
-}
-
-TEST_CASE("a client of an older release is told what it lacks for such a pipeline") {
-  const std::vector<std::string> old = {"push", "float64", "classes", "spec_refused"};
-  CHECK_THAT(refusal_of(kRagged, old), Catch::Contains("'boxes' holds values of a ragged output") &&
-                                           Catch::Contains("install this spdld's release"));
-  CHECK_THAT(refusal_of(kPadded, old), Catch::Contains("'text' holds rows of another length in each batch"));
-  CHECK_THAT(refusal_of({{"flag", DType::kBool, {}, 1, 0}}, old), Catch::Contains("'flag' is of bool"));
-  CHECK_THAT(refusal_of({{"flag", DType::kComplex128, {}, 16, 0}}, {"roles"}), Catch::Contains("of complex128"));
-  CHECK_THAT(refusal_of({{"score", DType::kFloat64, {}, 8, 0}}, {"dtypes"}), Catch::Contains("of float64"));
 }
 
 }  // namespace spdld::tensors_test

@@ -55,9 +55,9 @@ const std::vector<Field>& fields() {
   static const std::vector<Field> kFields = {
       {"Hello.client", TextKind::kClient, "caf\xc3\xa9 1.0 (py)",
        [](RawClient& client, const std::string& text) { send_hello(client, text, {}); }, true},
-      {"Hello.capabilities", TextKind::kCapability, "push",
+      {"Hello.capabilities", TextKind::kCapability, "a-capability",
        [](RawClient& client, const std::string& text) {
-         send_hello(client, "raw", {"push", text});
+         send_hello(client, "raw", {"another", text});
        },
        true},
       {"Attach.pipeline", TextKind::kPipeline, "train-2.x_y", send_attach<&Attach::add_pipeline>},

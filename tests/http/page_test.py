@@ -121,6 +121,14 @@ class Page(ServedCase):
         self.assertEqual({one["name"] for one in self.document("/api/errors?pipeline=small")["errors"]}, {"class-1/3.jpg"})
         self.assertEqual(self.ask("/api/errors?pipeline=none")[0], 404)
 
+    def test_the_page_reads_what_an_error_has(self):
+        wait_for(lambda: self.document("/api/errors")["errors"], "there is no error")
+        text = self.ask("/")[2]
+        rows = text.partition("function errorsOf(")[2].partition("\n}\n")[0]
+        read = set(re.findall(r"\bone\.(\w+)", rows))
+        self.assertIn("reason", read)
+        self.assertEqual(read - set(self.document("/api/errors")["errors"][0]), set())
+
     def test_spdlctl_knows_the_address(self):
         settings = self.daemon.folder / "spdld.toml"
         done = spdlctl("page", "--config", settings, env=self.daemon.environment())

@@ -1,11 +1,10 @@
-// Pipelines whose samples differ in length, beside a client of an older release and in the words of spdlctl.
+// Pipelines whose samples differ in length, through the daemon and the C++ client.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <set>
 
-#include "tests/control/raw_client.h"
 #include "tests/integration/trainer.h"
 #include "tests/support/daemon_process.h"
 #include "tests/support/makers/photos.h"
@@ -55,41 +54,7 @@ std::vector<std::string> files_in(const Batch& batch) {
   return files;
 }
 
-// The error that answers an attach, behind any news of progress.
-std::pair<proto::ErrorCode, std::string> refusal_to(const DaemonProcess& daemon, const std::string& spec,
-                                                    const std::vector<std::string>& capabilities) {
-  RawClient client(daemon.socket());
-  client.hello(0, capabilities);
-  client.send_spec(1, spec);
-  for (int i = 0; i < 100; i++) {
-    const auto heard = client.hear();
-    REQUIRE(heard);
-    if (heard->message().body_type() == proto::Body::Attached) return {};
-    const auto* error = heard->message().body_as_ErrorReply();
-    if (error) return {error->code(), error->message()->str()};
-  }
-  FAIL("no answer came");
-  return {};
-}
-
 }  // namespace
-
-TEST_CASE("a client of an older release that asks for samples of different lengths gets a sentence") {
-  const TempDir dir;
-  make_photos(dir.path(), kPhotos, 2);
-  const DaemonProcess daemon;
-  const std::vector<std::string> old = {"push", "float64", "classes", "spec_refused", "dtypes"};
-  auto now = old;
-  now.emplace_back("roles");
-  for (const std::string keys : {"ragged = true", "pad = \"longest\"", "pad = \"longest\"\nlengths = \"n\"",
-                                 "pad = \"longest\"\npad_mask = \"m\""}) {
-    INFO(keys);
-    const auto [code, text] = refusal_to(daemon, files_spec(dir.path(), keys), old);
-    CHECK(code == proto::ErrorCode::unsupported);
-    CHECK_THAT(text, Catch::Contains("install this spdld's release where the client runs"));
-    CHECK(refusal_to(daemon, files_spec(dir.path(), keys), now).second.empty());
-  }
-}
 
 TEST_CASE("the files of a folder come whole through the C++ client, ragged and padded") {
   const TempDir dir;

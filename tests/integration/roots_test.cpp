@@ -327,23 +327,6 @@ TEST_CASE("who sends specs is held to a number of pipelines, to slot bytes, and 
         }) == "");
 }
 
-TEST_CASE("a client that does not know the error spec_refused hears that it is denied") {
-  if (!is_root()) return;
-  const Folders folders;
-  const auto daemon = shared_daemon("");
-  const auto refusal_to = [&](const std::vector<std::string>& capabilities) {
-    return as_user(kStranger, [&] {
-      RawClient client(daemon->socket());
-      client.hello(0, capabilities);
-      client.send_spec(1, folders.spec("open/photos"));
-      return std::string(proto::name_of(client.hear_error().first));
-    });
-  };
-  CHECK(refusal_to({}) == "denied");
-  CHECK(refusal_to({"push"}) == "denied");
-  CHECK(refusal_to({"push", "spec_refused"}) == "spec_refused");
-}
-
 TEST_CASE("the folder of a spec is a path without control characters") {
   const Folders folders;
   DaemonProcess daemon(folders.root("open", ""));

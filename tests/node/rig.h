@@ -190,7 +190,7 @@ class SeatingRig : public FakeFillers {
  private:
   static control::Client a_client() {
     control::Client client;
-    client.pid = 100, client.uid = 1001, client.gid = 1001, client.name = "trainer", client.knows_float64 = true;
+    client.pid = 100, client.uid = 1001, client.gid = 1001, client.name = "trainer";
     return client;
   }
   static std::shared_ptr<FakeMemory::Rules> a_gpu() {

@@ -171,9 +171,6 @@ bool FakeDaemon::answer_hello(Session& session, const proto::Hello& hello, const
     ++counts.hellos;
     counts.pidfds += fds.size() == 1 && proto::is_pidfd(fds[0].get()) ? 1 : 0;
     counts.last_client = proto::text_of(hello.client());
-    counts.last_capabilities.clear();
-    for (uint32_t i = 0; hello.capabilities() && i < hello.capabilities()->size(); ++i)
-      counts.last_capabilities.emplace_back(proto::text_of(hello.capabilities()->Get(i)));
   });
   if (!script_.answers_hello || counts().hellos > script_.answers_hellos) return true;
   if (script_.hello_goodbye && refused_attaches_++ < script_.attach_errors) return send_goodbye(session.socket.get());

@@ -137,7 +137,6 @@ struct FakeCounts {
   uint64_t pushes = 0, pushed_steps = 0, pushed_ends = 0;
   uint64_t detaches = 0, kept_leases = 0, ended_sessions = 0, open_sessions = 0;
   std::string last_spec, last_folder, last_group, last_client;
-  std::vector<std::string> last_capabilities = {};
   uint32_t last_rank = 0, last_world_size = 0, last_local_rank = 0;
   std::string last_device;
   std::vector<std::vector<uint8_t>> last_gpus;

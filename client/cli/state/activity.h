@@ -13,8 +13,8 @@ namespace spdld::cli {
 
 class Activity {
  public:
-  // One line for each part that moves or may move. `describe`: the daemon's answer, got at `now_s`. An older daemon
-  // leaves fields out, and their lines are not shown.
+  // One line for each part that moves or may move. `describe`: the daemon's answer, got at `now_s`. Parts
+  // that it lacks, such as a cache while the data set is being listed, are not shown.
   Facts note(const config::Json& describe, double now_s);
 
  private:

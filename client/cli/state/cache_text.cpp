@@ -103,39 +103,29 @@ std::string tuning_text(const Json& describe, const Page& page) {
 }
 
 void add_cpu_limits(Facts& facts, const Json& status) {
-  const Json& cpu = table_or_empty(status, "cpu");
-  const double quota = number_or_zero(cpu, "quota");
+  const Json& cpu = table_at(status, "cpu");
+  const double quota = number_at(cpu, "quota");
   std::string text;
   const auto say = [&text](const std::string& words) { text += (text.empty() ? "" : ", ") + words; };
-  if (cpu.contains("quota")) say(quota > 0 ? "cgroup quota of " + cores_text(quota) + " cores" : "no cgroup quota");
-  if (cpu.contains("affinity")) say("affinity to " + counted(count_or_zero(cpu, "affinity"), "core"));
-  if (cpu.contains("machine")) say("machine of " + counted(count_or_zero(cpu, "machine"), "core"));
+  say(quota > 0 ? "cgroup quota of " + cores_text(quota) + " cores" : "no cgroup quota");
+  say("affinity to " + counted(count_at(cpu, "affinity"), "core"));
+  say("machine of " + counted(count_at(cpu, "machine"), "core"));
   std::string nodes;
-  for (const auto& node : list_or_empty(cpu, "numa_nodes"))
-    nodes += (nodes.empty() ? "" : " and ") + safe_text(node.dump());
-  if (!nodes.empty()) say((list_or_empty(cpu, "numa_nodes").size() > 1 ? "NUMA nodes " : "NUMA node ") + nodes);
-  if (!text.empty()) facts.add("cpu limits", text);
-
-  std::string now;
-  for (const auto& [key, name] :
-       {std::pair("decode_concurrency", "decode "), std::pair("fetch_concurrency", "fetch ")}) {
-    const Json& holder = cpu.contains(key) ? cpu : status;
-    if (holder.contains(key)) now += (now.empty() ? "" : ", ") + (name + count_text(count_or_zero(holder, key)));
-  }
-  if (!now.empty()) facts.add("concurrency", now);
+  for (const auto& node : list_at(cpu, "numa_nodes")) nodes += (nodes.empty() ? "" : " and ") + safe_text(node.dump());
+  if (!nodes.empty()) say((list_at(cpu, "numa_nodes").size() > 1 ? "NUMA nodes " : "NUMA node ") + nodes);
+  facts.add("cpu limits", text);
+  facts.add("concurrency", "decode " + count_text(count_at(cpu, "decode_concurrency")) + ", fetch " +
+                               count_text(count_at(cpu, "fetch_concurrency")));
 }
 
 void add_decode_limits(Facts& facts, const Json& status) {
-  const Json& decode = table_or_empty(status, "decode");
-  if (decode.empty()) return;
-  const double cpu_ms = number_or_zero(decode, "sample_ms_max"), bytes = number_or_zero(decode, "sample_bytes_max");
+  const Json& decode = table_at(status, "decode");
+  const double cpu_ms = number_at(decode, "sample_ms_max"), bytes = number_at(decode, "sample_bytes_max");
   facts.add("one picture", (cpu_ms > 0 ? "at most " + duration_text(cpu_ms / 1000) + " of CPU time" : "any CPU time") +
                                (bytes > 0 ? ", at most " + bytes_text(bytes) + " of memory" : ", any memory"));
-  const Json& memory = table_or_empty(status, "memory");
-  if (!memory.contains("lent_bytes_max")) return;
-  facts.add("decoding", limited(number_or_zero(memory, "lent_bytes"), number_or_zero(memory, "lent_bytes_max")) +
-                            " lent to samples, which waited for it " +
-                            counted(count_or_zero(memory, "lent_waits"), "time"));
+  const Json& memory = table_at(status, "memory");
+  facts.add("decoding", limited(number_at(memory, "lent_bytes"), number_at(memory, "lent_bytes_max")) +
+                            " lent to samples, which waited for it " + counted(count_at(memory, "lent_waits"), "time"));
 }
 
 void add_cache_limits(Facts& facts, const Json& status) {

@@ -1,5 +1,5 @@
-// The parts of `describe` and `status` about the node's cache, its tuning and its limits, as text. An older daemon
-// leaves these fields out, and they are not shown. Pure functions; any thread.
+// The parts of `describe` and `status` about the node's cache, its tuning and its limits, as text. A pipeline that is
+// being listed has no cache and no tuning yet: nothing is shown of them. Pure functions; any thread.
 #pragma once
 
 #include <string>

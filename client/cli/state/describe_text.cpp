@@ -29,7 +29,7 @@ std::string uris_text(const Json& source) {
   return text;
 }
 
-// The spec in some lines; what it holds is shown as it is, since it may be of a newer daemon.
+// The spec in some lines; what it holds is shown as it is.
 void add_spec(Facts& facts, const Json& spec) {
   for (const Json& source : list_or_empty(spec, "sources"))
     facts.add("source", text_at(source, "name") + " = " + text_at(source, "type") + "  " + uris_text(source));
@@ -41,7 +41,6 @@ void add_spec(Facts& facts, const Json& spec) {
 }
 
 void add_sources(Facts& facts, const Json& describe) {
-  if (!describe.contains("sources")) return;  // an older daemon's
   for (const auto& source : list_at(describe, "sources")) {
     const double weight = number_at(source, "weight");
     std::ostringstream plain;
@@ -53,8 +52,7 @@ void add_sources(Facts& facts, const Json& describe) {
 }
 
 void add_buckets(Facts& facts, const Json& describe) {
-  if (!describe.contains("padding")) {  // batches are bounded by their size, or an older daemon's
-    if (!describe.contains("buckets")) return;
+  if (!describe.contains("padding")) {  // batches are bounded by their size
     for (const auto& bucket : list_at(describe, "buckets"))
       facts.add("bucket", count_text(count_at(bucket, "height")) + " x " + count_text(count_at(bucket, "width")) +
                               "  " + counted(count_at(bucket, "samples"), "sample"));
@@ -114,9 +112,7 @@ void add_listing(Facts& facts, const Json& describe) {
   if (remarks > list_at(listing, "remarks").size()) facts.add("remark", "... " + count_text(remarks) + " in all");
 }
 
-// Nothing of an older daemon.
 void add_cpu(Facts& facts, const Json& cpu) {
-  if (cpu.empty()) return;
   const double weight = number_at(cpu, "weight"), own_weight = number_at(cpu, "own_weight");
   facts.add("cpu",
             percent_text(number_at(cpu, "share")) + " of all pipelines' decoding in the last ten seconds, " +
@@ -242,7 +238,7 @@ void add_trimmed(Facts& facts, const Json& document) {
 }
 
 void add_bottleneck(Facts& facts, const Json& document) {
-  facts.add("bottleneck", limiter_cell(table_or_empty(document, "verdict")));
+  facts.add("bottleneck", limiter_cell(table_at(document, "verdict")));
 }
 
 // The facts that stay as they are while the pipeline runs.
@@ -253,14 +249,14 @@ void add_what_it_is(Facts& facts, const Json& document) {
   add_listing(facts, document);
   const std::string fingerprint = text_at(document, "fingerprint");
   if (!fingerprint.empty()) facts.add("fingerprint", Cell(fingerprint, Style::kDim));
-  const std::string code = text_or_empty(document, "code");  // an older daemon's has none
+  const std::string code = text_at(document, "code");
   if (!code.empty()) facts.add("code", Cell(code, Style::kDim));
 }
 
 void add_how_it_runs(Facts& facts, const Json& document) {
   add_cache(facts, document);
   add_tuning(facts, document);
-  add_cpu(facts, table_or_empty(document, "cpu"));
+  add_cpu(facts, table_at(document, "cpu"));
 }
 
 std::string trainers_text(const Json& document, const Page& page) {

@@ -33,7 +33,7 @@ ErrorNews::News ErrorNews::note(const Json& document) {
     const Json* entry;
     uint64_t times;
   };
-  const std::string daemon_id = text_or_empty(document, "daemon_id");
+  const std::string daemon_id = text_at(document, "daemon_id");
   if (std::exchange(daemon_id_, daemon_id) != daemon_id) seen_.clear(), total_ = 0;
   std::map<Key, Seen> seen;
   std::vector<Fresh> fresh;
@@ -43,9 +43,9 @@ ErrorNews::News ErrorNews::note(const Json& document) {
     const bool is_first = seen.emplace(std::move(key), std::move(now)).second;
     if (times > 0 && is_first) fresh.push_back({&entry, times});
   };
-  for (const Json& missing : list_or_empty(document, "missing")) look_at(missing, missing_key(missing), {{}, 1});
+  for (const Json& missing : list_at(document, "missing")) look_at(missing, missing_key(missing), {{}, 1});
   for (const Json& error : list_at(document, "errors"))
-    look_at(error, key_of(error), {text_or_empty(error, "first"), count_at(error, "count")});
+    look_at(error, key_of(error), {text_at(error, "first"), count_at(error, "count")});
 
   News news;
   const size_t left_out = fresh.size() - std::min(fresh.size(), kShownMax);
@@ -67,12 +67,11 @@ std::string news_line(const Json& entry) {
   const std::string pipeline = text_at(entry, "pipeline");
   if (entry.contains("what")) return pipeline + "  missing: " + text_at(entry, "what");
   const uint64_t count = count_at(entry, "count");
-  const std::string kind = text_or_empty(entry, "kind"), first = text_or_empty(entry, "first");
-  std::string line = text_at(entry, "time") + "  " + pipeline + "  sample " +
+  std::string line = text_at(entry, "last") + "  " + pipeline + "  sample " +
                      std::to_string(count_at(entry, "sample")) + " (" + text_at(entry, "name") + ")  epoch " +
-                     std::to_string(count_at(entry, "epoch")) + "  " + (kind.empty() ? "" : kind + ": ") +
+                     std::to_string(count_at(entry, "last_epoch")) + "  " + text_at(entry, "kind") + ": " +
                      text_at(entry, "reason");
-  if (count > 1) line += "  (" + count_text(count) + " times" + (first.empty() ? ")" : " since " + first + ")");
+  if (count > 1) line += "  (" + count_text(count) + " times since " + text_at(entry, "first") + ")";
   return line;
 }
 

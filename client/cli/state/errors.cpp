@@ -18,14 +18,14 @@ namespace {
 
 using config::Json;
 
-// The files and members that data sets miss. An older daemon tells nothing of them.
+// The files and members that data sets miss.
 std::string missing_text(const Json& document, const Page& page) {
-  const Json& list = list_or_empty(document, "missing");
+  const Json& list = list_at(document, "missing");
   if (list.empty()) return {};
   Table table({{"PIPELINE"}, {"MISSING", Align::kLeft, Role::kWords}});
   for (const auto& missing : list)
     table.add({text_at(missing, "pipeline"), Cell(text_at(missing, "what"), Style::kWarning)});
-  const uint64_t count = count_or_zero(document, "missing_count");
+  const uint64_t count = count_at(document, "missing_count");
   return table.text(page) + (count > list.size() ? count_text(count) + " in all\n" : "") + "\n";
 }
 
@@ -49,17 +49,17 @@ Json last_errors(const std::string& pipeline) {
   if (pipeline.empty()) return document;
   for (const char* key : {"errors", "missing"}) {
     Json kept = Json::array();
-    for (const auto& entry : list_or_empty(document, key))
+    for (const auto& entry : list_at(document, key))
       if (text_or_empty(entry, "pipeline") == pipeline) kept.push_back(entry);
     document[key] = std::move(kept);
   }
   return document;
 }
 
-// The sum of the errors, and the samples of batches that they befell. An older daemon tells the first number alone.
+// The sum of the errors, and the samples of batches that they befell.
 std::string errors_sum(const Json& document) {
   std::string text = counted(count_at(document, "total"), "error") + " in all, newest last\n";
-  const uint64_t substituted = count_or_zero(document, "substituted"), masked = count_or_zero(document, "masked");
+  const uint64_t substituted = count_at(document, "substituted"), masked = count_at(document, "masked");
   if (substituted + masked == 0) return text;
   return text + "An error is a bad sample that was met, also where it was a substitute. In batches, " +
          counted(substituted, "sample") + " were substituted and " + count_text(masked) + " masked.\n";
@@ -90,10 +90,10 @@ ExitCode errors(const Globals& globals, const std::string& pipeline, bool last) 
                {"KIND"},
                {"REASON", Align::kLeft, Role::kWords}});
   for (const auto& error : list) {
-    table.add({Cell(text_or_empty(error, "first"), Style::kDim), Cell(text_at(error, "time"), Style::kDim),
+    table.add({Cell(text_at(error, "first"), Style::kDim), Cell(text_at(error, "last"), Style::kDim),
                text_at(error, "pipeline"), std::to_string(count_at(error, "sample")), text_at(error, "name"),
-               std::to_string(count_at(error, "epoch")), count_text(count_at(error, "count")),
-               text_or_empty(error, "kind"), Cell(text_at(error, "reason"), Style::kWarning)});
+               std::to_string(count_at(error, "last_epoch")), count_text(count_at(error, "count")),
+               text_at(error, "kind"), Cell(text_at(error, "reason"), Style::kWarning)});
   }
   print(head + missing + table.text(page_of_stdout()) + errors_sum(document));
   return kFine;

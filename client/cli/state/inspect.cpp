@@ -30,8 +30,8 @@ Table pipelines_table(const Json& pipelines) {
     table.add({Cell(text_at(pipeline, "name"), Style::kStrong), Cell(state, state_style(state)), count("uid"),
                count("samples"), count("rings"), count("batches"),
                Cell(count("bad"), bad > 0 ? Style::kWarning : Style::kPlain),
-               opened ? decimal_text(number_or_zero(pipeline, "cpu_weight"), 2) : std::string("-"),
-               opened ? percent_text(number_or_zero(pipeline, "cpu_share")) : std::string("-"),
+               opened ? decimal_text(number_at(pipeline, "cpu_weight"), 2) : std::string("-"),
+               opened ? percent_text(number_at(pipeline, "cpu_share")) : std::string("-"),
                text_at(pipeline, "reason")});
   }
   return table;
@@ -52,7 +52,7 @@ std::string sessions_text(const Json& sessions, const Page& page) {
   return table.empty() ? "no sessions\n" : table.text(page);
 }
 
-// One line a user: the part of the node that it has, and its limits. An older daemon tells nothing of them.
+// One line a user: the part of the node that it has, and its limits.
 std::string users_text(const Json& document, const Page& page) {
   Table table({{"USER", Align::kRight, Role::kKey},
                {"SESSIONS", Align::kRight},
@@ -65,7 +65,6 @@ std::string users_text(const Json& document, const Page& page) {
                {"QUERIES", Align::kRight},
                {"WAITS", Align::kRight},
                {"REFUSED", Align::kRight}});
-  if (!document.contains("users")) return "";
   const Json& limits = table_at(document, "limits");
   for (const auto& user : list_at(document, "users")) {
     const bool limited = flag_or_false(user, "limited");

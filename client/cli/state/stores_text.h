@@ -1,5 +1,4 @@
-// The part of `status` about remote stores, as text. An older daemon leaves it out, and it is not shown. Pure
-// functions; any thread.
+// The part of `status` about remote stores, as text. Pure functions; any thread.
 #pragma once
 
 #include <string>

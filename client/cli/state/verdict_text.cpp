@@ -29,7 +29,7 @@ std::string forecast_text(const Json& remedy) {
 
 Cell limiter_cell(const Json& verdict) {
   const std::string limiter = text_or_empty(verdict, "limiter");
-  if (limiter.empty()) return Cell("unknown: the daemon is of an older version");
+  if (limiter.empty()) return Cell("unknown");
   return Cell(limiter + ": " + text_or_empty(verdict, "sentence"), limiter_style(limiter));
 }
 

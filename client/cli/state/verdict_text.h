@@ -9,7 +9,7 @@
 
 namespace spdld::cli {
 
-// One line: what limits, and the sentence on it. `verdict`: of describe or metrics; empty: an older daemon's.
+// One line: what limits, and the sentence on it. `verdict`: of describe or metrics; empty: there is none yet.
 Cell limiter_cell(const config::Json& verdict);
 Style limiter_style(std::string_view limiter);
 std::string surety_text(double confidence);             // "sure", "likely", "a guess"

@@ -1,6 +1,5 @@
 // The document `metrics` as the views read it: its pipelines, each with its totals, its rates in a window of time, and
-// its verdict. Numbers are taken from the document as they are; a field that an older daemon does not have is nothing.
-// Pure; any thread.
+// its verdict. Numbers are taken from the document as they are; a field that is missing is nothing. Pure; any thread.
 #pragma once
 
 #include <cstdint>

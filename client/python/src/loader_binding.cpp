@@ -169,7 +169,7 @@ void bind_loader(nb::module_& module) {
           "strict: False takes the state of another run as well. The loader then goes to the same epoch and step. With "
           "another global batch it goes behind the same number of samples of that epoch, rounded down to a step.\n\n"
           "Raises ChangedError where the state belongs to another data set, pipeline or global batch, and the text "
-          "says what differs. Raises InvalidError where the state is damaged or comes from a newer spdld.")
+          "says what differs. Raises InvalidError where the state is damaged or of another format.")
       .def(
           "stats", &Loader::stats,
           "Counts the samples that next() has handed out so far. Returns a dict with these entries:\n\n"

@@ -43,7 +43,7 @@ struct Names {
 struct Terms {
   std::string pipeline;
   std::string fingerprint;
-  std::string key_digests;  // proto/key_digests.h; empty: the daemon does not tell them
+  std::string key_digests;  // proto/key_digests.h; empty: they are not known
   uint64_t batch_size = 0;
   uint64_t global_size = 0;
   uint64_t samples = 0;

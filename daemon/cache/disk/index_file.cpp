@@ -14,7 +14,7 @@
 namespace spdld::cache {
 namespace {
 
-constexpr std::string_view kMagic = "SPDLDix2";
+constexpr std::string_view kMagic = "SPDLDix1";
 constexpr size_t kKeyDigits = 32;
 
 constexpr uint64_t kPreparedBit = IndexRecord::kOffsetMax + 1;

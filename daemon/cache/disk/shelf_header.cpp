@@ -7,8 +7,8 @@
 namespace spdld::cache {
 namespace {
 
-// Another number where entries or the index are laid out otherwise: shelves of an older format are made anew.
-constexpr std::string_view kTitle = "spdld cache shelf, format 2";
+// Another number where entries or the index are laid out otherwise: shelves of another format are made anew.
+constexpr std::string_view kTitle = "spdld cache shelf, format 1";
 
 // A value is what stands after its name, up to the end of the line.
 std::string escaped(std::string_view text) {

@@ -264,15 +264,13 @@ Json errors_document(const State& state, const control::Client& client, std::str
         missing.push_back({{"pipeline", entry->shown_name}, {"what", sight.sentence(*entry, what)}});
     for (const auto& bad : entry->pipeline->errors().entries())
       lines.push_back({bad.last,
-                       {{"time", utc_text(bad.last)},
-                        {"first", utc_text(bad.first)},
+                       {{"first", utc_text(bad.first)},
                         {"last", utc_text(bad.last)},
                         {"pipeline", entry->shown_name},
                         {"sample", bad.sample},
                         {"name", bad.name},
                         {"reason", sight.sentence(*entry, bad.reason)},
                         {"kind", batch::flaw_name(bad.kind)},
-                        {"epoch", bad.last_epoch},
                         {"first_epoch", bad.first_epoch},
                         {"last_epoch", bad.last_epoch},
                         {"count", bad.count}}});

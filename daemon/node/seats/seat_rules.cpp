@@ -36,12 +36,9 @@ void check_seat(const Feed& feed, const Feed::Seat& seat, const control::AttachR
 
 }  // namespace
 
-sampler::Sharding sharding_for(const pipeline::Pipeline& pipeline, const control::AttachRequest& request,
-                               const control::Client& client) {
+sampler::Sharding sharding_for(const pipeline::Pipeline& pipeline, const control::AttachRequest& request) {
   const config::PipelineSpec& spec = pipeline.spec();
   config::BatchSpec batch = spec.batch;
-  if (const auto unknown = control::unknown_to(client, pipeline.plan().tensors()))
-    throw SetupError(unknown->trouble, unknown->message);
   if (request.batch_size) batch.size = request.batch_size, batch.global_size = 0;
   if (request.batch_size && spec.batch.cost)
     throw SetupError(Trouble::kUsage,
@@ -52,8 +49,6 @@ sampler::Sharding sharding_for(const pipeline::Pipeline& pipeline, const control
   const auto refuse = [](Trouble trouble, const std::string& what) {
     throw SetupError(trouble, "order.shuffle is \"client\", and " + what);
   };
-  if (!client.pushes)
-    refuse(Trouble::kUnsupported, "this client cannot push the samples of its steps: install this spdld's release");
   if (request.readers > 1)
     refuse(Trouble::kUsage, "each rank's samples are pushed by its one reader, not by " +
                                 std::to_string(request.readers) + ": attach the replicas as ranks of their own");

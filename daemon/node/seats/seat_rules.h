@@ -12,8 +12,7 @@
 namespace spdld::node {
 
 // The newcomer's part of the samples. Throws SetupError where its batches can't be had like this.
-sampler::Sharding sharding_for(const pipeline::Pipeline& pipeline, const control::AttachRequest& request,
-                               const control::Client& client);
+sampler::Sharding sharding_for(const pipeline::Pipeline& pipeline, const control::AttachRequest& request);
 
 // The position that the newcomer asks for. Throws SetupError where the training run has no such position.
 sampler::Position start_of(const pipeline::Pipeline& pipeline, const sampler::Sharding& sharding,

@@ -108,7 +108,7 @@ Seating::Seating(Lent lent, Events events)
 void Seating::seat(const control::Client& client, const control::AttachRequest& request,
                    const std::shared_ptr<control::AttachReply>& reply,
                    const std::shared_ptr<pipeline::Pipeline>& pipeline) {
-  const sampler::Sharding sharding = sharding_for(*pipeline, request, client);
+  const sampler::Sharding sharding = sharding_for(*pipeline, request);
   const std::string fingerprint = pipeline->fingerprint(sharding);
   if (!is_of_run(request, fingerprint, sharding))
     throw SetupError(Trouble::kChanged, "the position belongs to another run: " +

@@ -22,9 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kTitle = "spdldlst";
-// 2: hidden names are left out, and what is missing stands apart. 3: an archive's index tells its compression. 4: a
-// table's index tells how many rows have a class. 5: links and joined archives are read.
-constexpr uint32_t kVersion = 5;
+constexpr uint32_t kVersion = 1;  // raised when other things are listed, or are written otherwise
 constexpr uint64_t kFileBytesMax = 8ull << 30;
 constexpr size_t kDigits = 32;
 constexpr size_t kWriteBytes = 1 << 20;  // at once

@@ -81,7 +81,7 @@ function sessionsOf(status) {
 
 function errorsOf(errors) {
   const rows = errors.errors.slice(-20).reverse().map((one) =>
-    [one.time.slice(11, 19), one.pipeline, one.sample, one.name, one.reason, one.count]);
+    [one.last.slice(11, 19), one.pipeline, one.sample, one.name, one.reason, one.count]);
   const note = errors.total ? `${plural(errors.total, "sample")} could not be used so far; ${short(errors.substituted)} replaced, ` +
     `${short(errors.masked)} masked.` : "Every sample could be used.";
   return table("stack", "Errors", [["time"], ["pipeline"], ["sample", "n"], ["name", "sample"], ["reason", "reason"], ["times", "n"]], rows, note);
