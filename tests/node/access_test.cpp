@@ -76,6 +76,28 @@ TEST_CASE("who is among those that are allowed") {
   CHECK_FALSE(is_among({{}, {"65534", "nogroup"}}, client_of(4321, 65534, {65534})));
 }
 
+TEST_CASE("an asker is a client with its rights, or the owner, for whom no client stands") {
+  config::DaemonSettings settings;
+  settings.access = {{"train", {{"4321"}, {}}}};
+  auto client = client_of(4321, 4321);
+  client.session = 7;
+  const Asker user(client), owner = Asker::owner();
+  CHECK_FALSE(user.is_owner());
+  CHECK(user.has_uid(4321));
+  CHECK(user.is_user(4321));
+  CHECK_FALSE(user.is_user(4322));
+  CHECK(user.has_session(7));
+  CHECK(user.may_use(settings, "train"));
+  CHECK_FALSE(user.may_use(settings, "other"));
+  CHECK(owner.is_owner());
+  CHECK(owner.may_use(settings, "other"));
+  CHECK_FALSE(owner.has_uid(0));
+  CHECK_FALSE(owner.has_session(0));
+  const auto overflow = client_of(65534, 65534);
+  CHECK(Asker(overflow).has_uid(65534));
+  CHECK_FALSE(Asker(overflow).is_user(65534));
+}
+
 TEST_CASE("a pipeline's own table goes before the table of all others") {
   config::DaemonSettings settings;
   const auto user = client_of(4321, 4321), other = client_of(4322, 4322), root = client_of(0, 0);

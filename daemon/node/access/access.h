@@ -31,6 +31,26 @@ bool is_same_user(const control::Client& client, uid_t uid);
 // takes does not tell which names the table has.
 bool may_use(const config::DaemonSettings& settings, const std::string& pipeline, const control::Client& client);
 
+// For whom a document is made: a client, who outlives it, or the owner by a way without a client, such as the status
+// page and the file of last errors.
+class Asker {
+ public:
+  Asker(const control::Client& client) : client_(&client) {}
+  static Asker owner() { return Asker(); }
+
+  bool is_owner() const { return client_ == nullptr || node::is_owner(client_->uid); }
+  bool has_uid(uid_t uid) const { return client_ != nullptr && client_->uid == uid; }
+  bool is_user(uid_t uid) const { return client_ != nullptr && is_same_user(*client_, uid); }
+  bool has_session(uint64_t session) const { return client_ != nullptr && client_->session == session; }
+  bool may_use(const config::DaemonSettings& settings, const std::string& pipeline) const {
+    return client_ == nullptr || node::may_use(settings, pipeline, *client_);
+  }
+
+ private:
+  Asker() = default;
+  const control::Client* client_ = nullptr;
+};
+
 // All data roots, and the data roots over which this client, who is not the owner, may send specs.
 Folders data_roots(const config::DaemonSettings& settings);
 Folders open_roots(const config::DaemonSettings& settings, const control::Client& client);

@@ -5,7 +5,6 @@
 #include <tuple>
 
 #include "config/text/words.h"
-#include "daemon/node/access/access.h"
 #include "daemon/node/reports/description.h"
 #include "daemon/node/reports/sight.h"
 #include "proto/text.h"
@@ -22,9 +21,8 @@ bool has_trainer(const State& state, const Pipelines::Entry& entry) {
 
 }  // namespace
 
-Result<const Pipelines::Entry*> find_pipeline(const State& state, const control::Client& client,
-                                              const std::string& name) {
-  const Sight sight(state, client);
+Result<const Pipelines::Entry*> find_pipeline(const State& state, Asker asker, const std::string& name) {
+  const Sight sight(state, asker);
   const bool is_numbered = name.find('#') != std::string::npos;
   const std::string shown = name.ends_with(kFirst) ? name.substr(0, name.size() - kFirst.size()) : name;
   const Pipelines::Entry* found = nullptr;
@@ -40,14 +38,14 @@ Result<const Pipelines::Entry*> find_pipeline(const State& state, const control:
     if (found == nullptr || rank > best) found = entry.get(), best = rank;
   }
   if (found) return found;
-  if (available_pipelines(state, client).contains(name))
+  if (available_pipelines(state, asker).contains(name))
     return Error{Trouble::kNotFound, "pipeline '" + name + "' is available, but nobody has opened it yet"};
   return not_open(name);
 }
 
-Result<const Pipelines::Entry*> find_pipeline_of(const State& state, const control::Client& client,
-                                                 const std::string& name, const std::string& group) {
-  const Sight sight(state, client);
+Result<const Pipelines::Entry*> find_pipeline_of(const State& state, Asker asker, const std::string& name,
+                                                 const std::string& group) {
+  const Sight sight(state, asker);
   for (const auto& [key, entry] : state.pipelines.entries()) {
     if (entry->spec.name != name && entry->shown_name != name) continue;
     for (const auto& [feed_key, feed] : feeds_of(state, *entry))
@@ -57,7 +55,7 @@ Result<const Pipelines::Entry*> find_pipeline_of(const State& state, const contr
                                        config::printable(name) + "' here: see spdlctl ls"};
 }
 
-std::set<std::string> available_pipelines(const State& state, const control::Client& client) {
+std::set<std::string> available_pipelines(const State& state, Asker asker) {
   std::set<std::string> names;
   const auto& folder = state.options.settings.pipelines_dir;
   std::error_code error, ignored;
@@ -65,7 +63,7 @@ std::set<std::string> available_pipelines(const State& state, const control::Cli
   for (const auto& file : std::filesystem::directory_iterator(folder, error))
     if (file.path().extension() == ".toml" && file.is_regular_file(ignored) &&
         proto::text_fault(proto::TextKind::kPipeline, file.path().stem().native()).empty() &&
-        may_use(state.options.settings, file.path().stem(), client))
+        asker.may_use(state.options.settings, file.path().stem()))
       names.insert(file.path().stem());
   for (const auto& [key, entry] : state.pipelines.entries())
     if (!entry->looks) names.erase(entry->named_as);

@@ -51,12 +51,12 @@ Json summary(const State& state, const Sight& sight, const Pipelines::Entry& ent
   return out;
 }
 
-Json list_document(const State& state, const control::Client& client) {
+Json list_document(const State& state, Asker asker) {
   Json pipelines = Json::array();
-  const Sight sight(state, client);
+  const Sight sight(state, asker);
   for (const auto& [key, entry] : state.pipelines.entries())
     if (sight.of(*entry)) pipelines.push_back(summary(state, sight, *entry));
-  for (const auto& name : available_pipelines(state, client))
+  for (const auto& name : available_pipelines(state, asker))
     pipelines.push_back(summary(name, {"available", {}}, geteuid()));
   return {{"pipelines", pipelines}};
 }
@@ -85,10 +85,10 @@ Json gpus_document(const State& state) {
 }
 
 // A shelf names a data set, which is its reader's own business; its sum is everybody's.
-Json cache_document(const State& state, const control::Client& client) {
+Json cache_document(const State& state, Asker asker) {
   const cache::Report report = state.cache.report();
   Json shelves = Json::array();
-  const bool owns = is_owner(client.uid);
+  const bool owns = asker.is_owner();
   if (owns)
     for (const auto& shelf : report.shelves) shelves.push_back(shelf_document(shelf));
   return {{"ram_bytes", report.ram_bytes},       {"ram_bytes_max", report.ram_bytes_max},
@@ -98,9 +98,9 @@ Json cache_document(const State& state, const control::Client& client) {
 }
 
 // The names of stores are the owner's business.
-Json stores_document(const State& state, const control::Client& client) {
+Json stores_document(const State& state, Asker asker) {
   Json stores = Json::array();
-  if (!is_owner(client.uid)) return stores;
+  if (!asker.is_owner()) return stores;
   for (const auto& store : state.stores.reports()) {
     Json entry = metrics::totals_of(measure(store, monotonic_ns()));
     entry["last_trouble"] = store.last_trouble;
@@ -137,7 +137,7 @@ Json limits_document(const State& state) {
 }
 
 // Each user's part of the node; other users' parts are for the owners alone.
-Json users_document(const State& state, const control::Client& client) {
+Json users_document(const State& state, Asker asker) {
   std::map<uid_t, Json> of_user;
   const auto entry_of = [&](uid_t uid) -> Json& {
     Json& entry = of_user[uid];
@@ -164,15 +164,15 @@ Json users_document(const State& state, const control::Client& client) {
              {"control_s", 0.0}};
     return entry;
   };
-  const bool sees_all = is_owner(client.uid);
+  const bool sees_all = asker.is_owner();
   for (const auto& [uid, share] : state.server.users().shares()) {
-    if (!sees_all && uid != client.uid) continue;
+    if (!sees_all && !asker.has_uid(uid)) continue;
     Json& entry = entry_of(uid);
     entry["sessions"] = share.sessions, entry["queries"] = share.queried, entry["waits"] = share.waits;
     entry["refused"] = share.refused, entry["unlogged"] = share.unlogged, entry["control_s"] = share.time_taken_s;
   }
   for (const auto& [uid, use] : state.ring_use) {
-    if (!sees_all && uid != client.uid) continue;
+    if (!sees_all && !asker.has_uid(uid)) continue;
     Json& entry = entry_of(uid);
     entry["rings"] = use.rings, entry["slots"] = use.slots, entry["slot_bytes"] = use.host_bytes;
   }
@@ -181,7 +181,7 @@ Json users_document(const State& state, const control::Client& client) {
   return users;
 }
 
-Json status_document(const State& state, const control::Client& client) {
+Json status_document(const State& state, Asker asker) {
   Json out = ping_document(state);
   const auto& settings = state.options.settings;
   out["private"] = state.options.is_private;
@@ -217,18 +217,18 @@ Json status_document(const State& state, const control::Client& client) {
   out["decode"] = {{"sample_ms_max", settings.sample_ms_max},
                    {"sample_bytes_max", settings.sample_bytes_max},
                    {"jpeg", settings.jpeg_by_libjpeg ? "libjpeg-turbo" : "auto"}};
-  out["cache"] = cache_document(state, client);
+  out["cache"] = cache_document(state, asker);
   const source::RemoteStatistics& remote = state.router.statistics();
-  out["stores"] = stores_document(state, client);
+  out["stores"] = stores_document(state, asker);
   out["store_reads"] = {{"samples", remote.samples.value()},
                         {"bytes", remote.bytes.value()},
                         {"failures", remote.failures.value()},
                         {"shared", remote.shared.value()}};
   out["gpus"] = gpus_document(state);
   out["limits"] = limits_document(state);
-  out["users"] = users_document(state, client);
+  out["users"] = users_document(state, asker);
   Json sessions = Json::array();
-  const Sight sight(state, client);
+  const Sight sight(state, asker);
   for (const auto& [id, session] : state.server.sessions())
     if (sight.of(session->client()))
       sessions.push_back({{"id", id},
@@ -239,11 +239,11 @@ Json status_document(const State& state, const control::Client& client) {
                           {"attachments", session->attachments()}});
   out["sessions"] = sessions;
   out["session_count"] = state.server.sessions().size();
-  out.update(list_document(state, client));
+  out.update(list_document(state, asker));
   return out;
 }
 
-Json errors_document(const State& state, const control::Client& client, std::string_view name) {
+Json errors_document(const State& state, Asker asker, std::string_view name) {
   struct Line {
     std::chrono::system_clock::time_point time;
     Json line;
@@ -251,7 +251,7 @@ Json errors_document(const State& state, const control::Client& client, std::str
   std::vector<Line> lines;
   uint64_t total = 0, substituted = 0, masked = 0, missing_count = 0;
   Json missing = Json::array();
-  const Sight sight(state, client);
+  const Sight sight(state, asker);
   for (const auto& [key, entry] : state.pipelines.entries()) {
     if (!entry->pipeline || (!name.empty() && entry->shown_name != name) || !sight.of(*entry)) continue;
     total += entry->pipeline->errors().total();
@@ -288,10 +288,10 @@ Json errors_document(const State& state, const control::Client& client, std::str
           {"missing", missing}};
 }
 
-// Of the pipeline of this name; "": of all that the client may see.
-Json node_metrics(const State& state, const control::Client& client, const std::string& name) {
+// Of the pipeline of this name; "": of all that the asker may see.
+Json node_metrics(const State& state, Asker asker, const std::string& name) {
   Json document = ping_document(state);
-  document.update(metrics_document(state, Sight(state, client), name));
+  document.update(metrics_document(state, Sight(state, asker), name));
   return document;
 }
 
@@ -312,31 +312,28 @@ uint64_t memory_waits(const State& state) {
 }
 
 std::string last_errors_document(const State& state) {
-  control::Client own;
-  own.uid = geteuid();
-  Json document = errors_document(state, own, {});
+  Json document = errors_document(state, Asker::owner(), {});
   document["daemon"] = "spdld " SPDLD_VERSION;
   document["pid"] = getpid();
   document["written"] = utc_text(std::chrono::system_clock::now());
   return dump(document);
 }
 
-Result<std::string> report(const State& state, const control::Client& client, std::string_view topic,
-                           std::string_view argument) {
+Result<std::string> report(const State& state, Asker asker, std::string_view topic, std::string_view argument) {
   if (topic == "ping") return dump(ping_document(state));
-  if (topic == "status") return dump(status_document(state, client));
-  if (topic == "list") return dump(list_document(state, client));
+  if (topic == "status") return dump(status_document(state, asker));
+  if (topic == "list") return dump(list_document(state, asker));
 
   const Question question = question_in(argument);
-  if (topic == "metrics" && argument.empty()) return dump(node_metrics(state, client, {}));
-  if (topic == "errors" && argument.empty()) return dump(errors_document(state, client, {}));
-  const auto found = question.group.empty() ? find_pipeline(state, client, question.name)
-                                            : find_pipeline_of(state, client, question.name, question.group);
+  if (topic == "metrics" && argument.empty()) return dump(node_metrics(state, asker, {}));
+  if (topic == "errors" && argument.empty()) return dump(errors_document(state, asker, {}));
+  const auto found = question.group.empty() ? find_pipeline(state, asker, question.name)
+                                            : find_pipeline_of(state, asker, question.name, question.group);
   if (!found) return found.error();
   if ((*found)->looks && topic != "samples") return not_open(question.name);
-  if (topic == "metrics") return dump(node_metrics(state, client, (*found)->shown_name));
-  if (topic == "errors") return dump(errors_document(state, client, (*found)->shown_name));
-  if (topic == "describe") return dump(describe_document(state, Sight(state, client), **found));
+  if (topic == "metrics") return dump(node_metrics(state, asker, (*found)->shown_name));
+  if (topic == "errors") return dump(errors_document(state, asker, (*found)->shown_name));
+  if (topic == "describe") return dump(describe_document(state, Sight(state, asker), **found));
   if (topic == "samples") {
     if (!(*found)->pipeline) return still_being_listed(question.name);
     return samples_document(state, **found, question);

@@ -5,16 +5,15 @@
 #include <string_view>
 
 #include "daemon/base/result.h"
-#include "daemon/control/service.h"
+#include "daemon/node/access/access.h"
 #include "daemon/node/reports/state.h"
 
 namespace spdld::node {
 
-Result<std::string> report(const State& state, const control::Client& client, std::string_view topic,
-                           std::string_view argument);
+Result<std::string> report(const State& state, Asker asker, std::string_view topic, std::string_view argument);
 
 // errors_total counts bad samples and missing data of all open pipelines. last_errors_document is the document of
-// `errors` for the daemon's own user, with `daemon`, `pid` and `written`.
+// `errors` for the owner, with `daemon`, `pid` and `written`.
 uint64_t memory_waits(const State& state);  // how often a sample of an open pipeline had to wait for memory
 uint64_t errors_total(const State& state);
 std::string last_errors_document(const State& state);

@@ -2,7 +2,6 @@
 
 #include "config/side_paths.h"
 #include "config/uri_pattern.h"
-#include "daemon/node/access/access.h"
 
 namespace spdld::node {
 namespace {
@@ -21,17 +20,16 @@ void hide(config::Selection& selection) {
 
 }  // namespace
 
-bool Sight::of_everything() const { return is_owner(client_.uid); }
+bool Sight::of_everything() const { return asker_.is_owner(); }
 
-bool Sight::of_user(uid_t uid) const { return of_everything() || is_same_user(client_, uid); }
+bool Sight::of_user(uid_t uid) const { return of_everything() || asker_.is_user(uid); }
 
-bool Sight::of(const control::Client& other) const { return client_.session == other.session || of_user(other.uid); }
+bool Sight::of(const control::Client& other) const { return asker_.has_session(other.session) || of_user(other.uid); }
 
 bool Sight::of(const Pipelines::Entry& entry) const {
   if (entry.looks) return false;
   if (of_everything()) return true;
-  return entry.named_as.empty() ? is_same_user(client_, entry.uid)
-                                : may_use(state_.options.settings, entry.named_as, client_);
+  return entry.named_as.empty() ? asker_.is_user(entry.uid) : asker_.may_use(state_.options.settings, entry.named_as);
 }
 
 bool Sight::of_paths(const Pipelines::Entry& entry) const { return of_everything() || entry.named_as.empty(); }

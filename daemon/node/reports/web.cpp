@@ -26,9 +26,7 @@ http::Answer metrics_answer(const State& state, const http::Request&) {
 }
 
 http::Answer document_answer(const State& state, std::string_view topic, const std::string& argument) {
-  control::Client root;
-  root.uid = 0;
-  auto found = report(state, root, topic, argument);
+  auto found = report(state, Asker::owner(), topic, argument);
   if (!found) return http::sentence(found.error().trouble == Trouble::kNotFound ? 404 : 400, found.error().message);
   return {.type = http::kJson, .body = std::move(*found)};
 }
