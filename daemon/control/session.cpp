@@ -48,7 +48,7 @@ Session::Session(EventLoop& loop, UniqueFd socket, uint64_t id, Service& service
 
 Session::~Session() { close_socket(); }
 
-double Session::age_s() const { return static_cast<double>(monotonic_ns() - started_ns_) * 1e-9; }
+double Session::age_s() const { return seconds(monotonic_ns() - started_ns_); }
 
 void Session::start() {
   hello_timer_.start(kHelloTimeout, [self = shared_from_this()] {
@@ -380,44 +380,52 @@ void Session::on_attach(const proto::Message& message) {
   service_.attach(client_, std::move(request), std::move(reply));
 }
 
+Session::Attachments::iterator Session::find_or_refuse(std::string_view message, uint32_t attachment, Wanted wanted,
+                                                       uint32_t request) {
+  const auto at = attachments_.find(attachment);
+  if (at != attachments_.end() && (wanted == Wanted::kAny || !at->second.dismissed)) return at;
+  refuse_message(
+      proto::ErrorCode::not_found,
+      std::string(message) + " names attachment " + std::to_string(attachment) + ", which this session does not have",
+      request);
+  return attachments_.end();
+}
+
+void Session::drop_if_done(Attachments::iterator at) {
+  if (at->second.dismissed && !at->second.attachment->holds_leases()) attachments_.erase(at);
+}
+
 void Session::on_release(const proto::Message& message) {
   const auto& release = *message.body_as_Release();
-  const auto at = attachments_.find(release.attachment());
-  if (at == attachments_.end())
-    return refuse_message(
-        proto::ErrorCode::not_found,
-        "RELEASE names attachment " + std::to_string(release.attachment()) + ", which this session does not have");
+  const auto at = find_or_refuse("RELEASE", release.attachment(), Wanted::kAny);
+  if (at == attachments_.end()) return;
   const delivery::LeaseId lease{release.slot(), release.generation()};
   if (!at->second.attachment->release(lease, release.taken(), release.waited_us()))
     return refuse_message(proto::ErrorCode::not_found, "RELEASE of slot " + std::to_string(release.slot()) +
                                                            ", generation " + std::to_string(release.generation()) +
                                                            ": no such lease");
-  if (at->second.dismissed && !at->second.attachment->holds_leases()) attachments_.erase(at);
+  drop_if_done(at);
 }
 
 void Session::on_seek(const proto::Message& message) {
   const auto& seek = *message.body_as_Seek();
-  const auto at = attachments_.find(seek.attachment());
-  if (at == attachments_.end() || at->second.dismissed || !seek.position())
-    return refuse_message(proto::ErrorCode::not_found,
-                          "SEEK names attachment " + std::to_string(seek.attachment()) +
-                              ", which this session does not have, or no position",
-                          seek.request());
+  const auto at = find_or_refuse("SEEK", seek.attachment(), Wanted::kAttached, seek.request());
+  if (at == attachments_.end()) return;
+  if (!seek.position()) return refuse_message(proto::ErrorCode::not_found, "SEEK names no position", seek.request());
   SeekRequest request{seek.request(), seek.run(), {seek.position()->epoch(), seek.position()->step()}};
   if (seek.keeps()) request.keeps = leases_of(*seek.keeps());
-  request.stays = seek.stays(), request.waits = seek.waits(), request.again = seek.again();
+  request.stays = seek.stays();
+  request.waits = seek.waits();
+  request.again = seek.again();
   const Status status = at->second.attachment->seek(request);
   if (!status) refuse_message(code_of(status.error().trouble), status.error().message, seek.request());
 }
 
 void Session::on_push(const proto::Message& message) {
   const auto& push = *message.body_as_Push();
-  const auto at = attachments_.find(push.attachment());
-  if (at == attachments_.end() || at->second.dismissed || !push.position())
-    return refuse_message(proto::ErrorCode::not_found,
-                          "PUSH names attachment " + std::to_string(push.attachment()) +
-                              ", which this session does not have, or no position",
-                          push.request());
+  const auto at = find_or_refuse("PUSH", push.attachment(), Wanted::kAttached, push.request());
+  if (at == attachments_.end()) return;
+  if (!push.position()) return refuse_message(proto::ErrorCode::not_found, "PUSH names no position", push.request());
   sampler::PushedSteps steps{{push.position()->epoch(), push.position()->step()}, {}, {}, push.last()};
   if (push.sizes()) steps.sizes.assign(push.sizes()->begin(), push.sizes()->end());
   if (push.ids()) steps.ids.assign(push.ids()->begin(), push.ids()->end());
@@ -427,14 +435,13 @@ void Session::on_push(const proto::Message& message) {
 
 void Session::on_detach(const proto::Message& message) {
   const auto& detach = *message.body_as_Detach();
-  const auto at = attachments_.find(detach.attachment());
-  if (at == attachments_.end() || at->second.dismissed)
-    return refuse_message(proto::ErrorCode::not_found, "DETACH names an attachment that this session does not have");
+  const auto at = find_or_refuse("DETACH", detach.attachment(), Wanted::kAttached);
+  if (at == attachments_.end()) return;
   std::vector<delivery::LeaseId> keeps;
   if (detach.keeps()) keeps = leases_of(*detach.keeps());
   at->second.attachment->dismiss(keeps);
   at->second.dismissed = true;
-  if (!at->second.attachment->holds_leases()) attachments_.erase(at);
+  drop_if_done(at);
 }
 
 void Session::on_query(const proto::Message& message) {

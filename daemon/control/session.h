@@ -94,6 +94,12 @@ class Session : public std::enable_shared_from_this<Session> {
     std::unique_ptr<Attachment> attachment;
     bool dismissed = false;  // DETACH has come, and leases are kept
   };
+  using Attachments = std::map<uint32_t, Held>;
+  enum class Wanted : uint8_t { kAny, kAttached };  // kAttached: not dismissed
+  // The attachment that a message names; end(): there is none, and the message has been refused.
+  Attachments::iterator find_or_refuse(std::string_view message, uint32_t attachment, Wanted wanted,
+                                       uint32_t request = 0);
+  void drop_if_done(Attachments::iterator at);
 
   EventLoop& loop_;
   Watch socket_;
@@ -110,7 +116,7 @@ class Session : public std::enable_shared_from_this<Session> {
   uint64_t heard_ns_ = 0;  // when its last message came
   uint64_t started_ns_;
   uint32_t next_attachment_ = 1;
-  std::map<uint32_t, Held> attachments_;
+  Attachments attachments_;
   std::map<uint32_t, std::weak_ptr<SessionReply>> pending_;  // attaches that are being prepared, by request
   Timer hello_timer_;
   Timer pause_;  // until the next message is read

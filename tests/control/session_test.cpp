@@ -240,11 +240,13 @@ TEST_CASE("pushed steps: read whole, refused by the request's number, and hostil
     REQUIRE(error);
     CHECK(error->request() == 77);
     CHECK(error->code() == code);
+    return error->message()->str();
   };
   push(number + 1, {1}, {5}, false);
-  refused(ErrorCode::not_found);
+  CHECK(refused(ErrorCode::not_found) ==
+        "PUSH names attachment " + std::to_string(number + 1) + ", which this session does not have");
   push(number, {1}, {5}, false, false);
-  refused(ErrorCode::not_found);
+  CHECK(refused(ErrorCode::not_found) == "PUSH names no position");
   push(number, {}, {}, true);
   refused(ErrorCode::limit);
   push(number, {2, 1}, {5, UINT64_MAX, 5}, true);
