@@ -83,9 +83,9 @@ std::chrono::milliseconds UserShares::wait(uid_t uid, bool after_query) {
 
 void UserShares::note_time(uid_t uid, uint64_t ns) {
   Share& share = share_of(uid);
-  const double seconds = static_cast<double>(ns) * 1e-9;
-  share.time_taken_s += seconds;
-  if (!is_owner_(uid)) share.time_s.take(seconds, clock_());
+  const double taken_s = seconds(ns);
+  share.time_taken_s += taken_s;
+  if (!is_owner_(uid)) share.time_s.take(taken_s, clock_());
 }
 
 void UserShares::note_query(uid_t uid) {

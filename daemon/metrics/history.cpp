@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "daemon/base/system/cpu.h"
 #include "daemon/metrics/rates.h"
 
 namespace spdld::metrics {
@@ -34,7 +35,7 @@ Window History::window(const NodeFigures& now, uint32_t seconds) const {
     from = &figures;
   }
   if (from == nullptr) return {0, since(now, now)};
-  return with_shares({static_cast<double>(now.at_ns - from->at_ns) * 1e-9, since(now, *from)});
+  return with_shares({spdld::seconds(now.at_ns - from->at_ns), since(now, *from)});
 }
 
 }  // namespace spdld::metrics

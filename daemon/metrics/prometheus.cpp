@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/base/system/cpu.h"
+
 namespace spdld::metrics {
 namespace {
 
@@ -82,7 +84,7 @@ class Text {
       if (!parts.empty()) head(name, is_counter ? "counter" : "gauge", number.help);
       for (const auto& [labels, part] : parts) {
         const uint64_t value = part.*number.at;
-        line(name, labels, is_time ? seconds_text(static_cast<double>(value) * 1e-9) : std::to_string(value));
+        line(name, labels, is_time ? seconds_text(seconds(value)) : std::to_string(value));
       }
     }
     for (const Times<Part>& times : Schema<Part>::kTimes) histograms(parts, times);
@@ -104,9 +106,9 @@ class Text {
       const Distribution& records = part.*times.at;
       for (unsigned edge = kFirstEdge; edge <= kLastEdge; edge += kEdgeStep)
         line(name + "_bucket", labels, std::to_string(records.count_below_power(edge)),
-             seconds_text(static_cast<double>(uint64_t{1} << edge) * 1e-9));
+             seconds_text(seconds(uint64_t{1} << edge)));
       line(name + "_bucket", labels, std::to_string(records.count()), "+Inf");
-      line(name + "_sum", labels, seconds_text(static_cast<double>(records.sum()) * 1e-9));
+      line(name + "_sum", labels, seconds_text(seconds(records.sum())));
       line(name + "_count", labels, std::to_string(records.count()));
     }
   }

@@ -6,22 +6,23 @@
 #include <set>
 #include <string_view>
 
+#include "daemon/base/system/cpu.h"
 #include "daemon/metrics/rates.h"
 
 namespace spdld::metrics {
 namespace {
 
-constexpr double kJudgedFromS = 0.5;    // in a shorter window all waiting is noise
-constexpr double kWaitingMin = 0.02;    // trainers that wait less have what they want
-constexpr double kBusy = 0.85;          // a part that is busy for this share of the time limits the others
-constexpr double kHalfBusy = 0.5;       // a part that waits for cores need not be busy all the time
-constexpr double kCoreWait = 0.25;      // above this, the threads' real trouble is the cores
+constexpr double kJudgedFromS = 0.5;      // in a shorter window all waiting is noise
+constexpr double kWaitingMin = 0.02;      // trainers that wait less have what they want
+constexpr double kBusy = 0.85;            // a part that is busy for this share of the time limits the others
+constexpr double kHalfBusy = 0.5;         // a part that waits for cores need not be busy all the time
+constexpr double kCoreWait = 0.25;        // above this, the threads' real trouble is the cores
 constexpr double kCoreWaitNoticed = 0.1;  // above this, it is worth a remedy
-constexpr double kOwnPart = 0.75;       // below this, other pipelines have the threads
-constexpr double kDearOperation = 0.2;  // of the decoding: worth a remedy of its own
-constexpr double kLanesFactorMax = 4;   // beyond so many times the lanes nothing is forecast
-constexpr double kNoticed = 1.05;       // a smaller speedup is not worth a sentence
-constexpr uint64_t kFewBatches = 8;     // from so many on, a window has seen enough
+constexpr double kOwnPart = 0.75;         // below this, other pipelines have the threads
+constexpr double kDearOperation = 0.2;    // of the decoding: worth a remedy of its own
+constexpr double kLanesFactorMax = 4;     // beyond so many times the lanes nothing is forecast
+constexpr double kNoticed = 1.05;         // a smaller speedup is not worth a sentence
+constexpr uint64_t kFewBatches = 8;       // from so many on, a window has seen enough
 
 std::string percent(double share) {
   char text[16];
@@ -391,8 +392,8 @@ class Judge {
   void on_uneven() {
     const StageFigures* slow = rates_.fetch;
     if (rates_.decode->duration_ns.quantile(0.999) > slow->duration_ns.quantile(0.999)) slow = rates_.decode;
-    const double typical_s = static_cast<double>(slow->duration_ns.quantile(0.5)) * 1e-9;
-    const double longest_s = static_cast<double>(slow->duration_ns.quantile(0.999)) * 1e-9;
+    const double typical_s = spdld::seconds(slow->duration_ns.quantile(0.5));
+    const double longest_s = spdld::seconds(slow->duration_ns.quantile(0.999));
     const std::string what = slow->name == "fetch" ? "fetching" : "decoding";
     trust(1, std::max(rates_.decode_use, rates_.fetch_use));
     say(Limiter::kStragglers, "No part is busy all the time, and " + waits() + ": " + what + " a sample takes " +

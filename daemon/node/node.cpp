@@ -320,7 +320,7 @@ State Node::state() const {
           .feeds = seating_.feeds(),
           .server = *server_,
           .daemon_id = daemon_id_,
-          .uptime_s = static_cast<double>(monotonic_ns() - started_ns_) * 1e-9,
+          .uptime_s = seconds(monotonic_ns() - started_ns_),
           .draining = draining_,
           .slot_bytes = seating_.slot_bytes(),
           .spare_slot_bytes = host_memory_.spare_bytes(),

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "daemon/base/system/cpu.h"
+
 namespace spdld {
 
 class Allowance {
@@ -37,7 +39,7 @@ class Allowance {
 
  private:
   void refill(uint64_t now_ns) {
-    if (now_ns > looked_ns_ && looked_ns_) left_ += static_cast<double>(now_ns - looked_ns_) * 1e-9 * per_s_;
+    if (now_ns > looked_ns_ && looked_ns_) left_ += seconds(now_ns - looked_ns_) * per_s_;
     left_ = std::min(left_, burst_);
     looked_ns_ = std::max(looked_ns_, now_ns);
   }

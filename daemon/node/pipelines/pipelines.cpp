@@ -234,13 +234,13 @@ std::unique_ptr<pipeline::Pipeline> Pipelines::list_anew(const ToList& what, con
   loop_.post([this, key = what.key, kept] {
     if (const auto at = entries_.find(key); at != entries_.end()) at->second->kept = kept;
   });
-  const double seconds = static_cast<double>(monotonic_ns() - start_ns) * 1e-9;
+  const double listing_s = seconds(monotonic_ns() - start_ns);
   pipeline::Resources resources = resources_;
   resources.fetch_owner = what.owner;
   resources.budget = what.in_flight;
   resources.memory = what.memory;
   resources.fetch_max = std::max(resources.fetch_max, listing->store_concurrency());
-  return std::make_unique<pipeline::Pipeline>(what.spec, std::move(listing), seconds, resources, stop);
+  return std::make_unique<pipeline::Pipeline>(what.spec, std::move(listing), listing_s, resources, stop);
 }
 
 void Pipelines::on_listed(const std::string& key, const Opened& opened) {

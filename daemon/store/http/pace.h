@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "daemon/base/statistics.h"
+#include "daemon/base/system/cpu.h"
 #include "daemon/store/http/endpoint_limits.h"
 
 namespace spdld::store::http {
@@ -36,7 +37,7 @@ class Allowance {
   void refill(uint64_t now_ns) {
     const auto most = static_cast<double>(per_s_max_);
     if (is_new_) units_ = most, at_ns_ = now_ns, is_new_ = false;
-    units_ = std::min(most, units_ + most * static_cast<double>(now_ns - std::min(now_ns, at_ns_)) * 1e-9);
+    units_ = std::min(most, units_ + most * seconds(now_ns - std::min(now_ns, at_ns_)));
     at_ns_ = std::max(at_ns_, now_ns);
   }
 
