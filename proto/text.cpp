@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "proto/hex.h"
+
 namespace spdld::proto {
 
 namespace {
@@ -81,7 +83,6 @@ bool keeps_to_alphabet(TextKind kind, std::string_view text) {
 
 // Control characters as \xNN, but for the characters in `kept`; and bytes that are no UTF-8, unless `any_bytes`.
 std::string escaped(std::string_view text, std::string_view kept, bool any_bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
   std::string plain;
   plain.reserve(text.size());
   while (!text.empty()) {
@@ -89,8 +90,7 @@ std::string escaped(std::string_view text, std::string_view kept, bool any_bytes
     const size_t bytes = std::max<size_t>(1, whole);
     const bool stays = whole == 0 ? any_bytes : !is_control(text, whole) || kept.find(text.front()) != kept.npos;
     if (stays) plain.append(text.substr(0, bytes));
-    for (size_t i = 0; i < bytes && !stays; ++i)
-      plain.append("\\x").append(1, kDigits[byte_at(text, i) >> 4]) += kDigits[byte_at(text, i) & 15];
+    for (size_t i = 0; i < bytes && !stays; ++i) append_hex(plain += "\\x", static_cast<uint8_t>(text[i]));
     text.remove_prefix(bytes);
   }
   return plain;

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "config/text/http_address.h"
-#include "daemon/base/formats/hex.h"
+#include "proto/hex.h"
 
 namespace spdld::http {
 namespace {

@@ -5,6 +5,8 @@
 
 #include <array>
 
+#include "proto/hex.h"
+
 namespace spdld::source {
 
 struct Fingerprint::State {
@@ -31,10 +33,7 @@ std::string Fingerprint::digits() const {
   XXH128_canonical_t canonical;
   XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(&state_->hash));
   std::string text;
-  for (const unsigned char byte : canonical.digest) {
-    text += "0123456789abcdef"[byte >> 4];
-    text += "0123456789abcdef"[byte & 15];
-  }
+  for (const unsigned char byte : canonical.digest) append_hex(text, byte);
   return text;
 }
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cctype>
 
-#include "daemon/base/formats/hex.h"
 #include "daemon/base/result.h"
 #include "daemon/source/listings.h"
+#include "proto/hex.h"
 
 namespace spdld::source {
 namespace {

@@ -10,6 +10,8 @@
 #include <mutex>
 #include <optional>
 
+#include "proto/hex.h"
+
 namespace spdld::cuda {
 namespace {
 
@@ -253,13 +255,10 @@ std::string Driver::describe(abi::Result code) const {
 }
 
 std::string to_text(const abi::Uuid& uuid, bool is_slice) {
-  static constexpr char kDigits[] = "0123456789abcdef";
   std::string text = is_slice ? "MIG-" : "GPU-";
   for (size_t index = 0; index < uuid.bytes.size(); ++index) {
     if (index == 4 || index == 6 || index == 8 || index == 10) text += '-';
-    const auto byte = static_cast<unsigned char>(uuid.bytes[index]);
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
+    append_hex(text, static_cast<unsigned char>(uuid.bytes[index]));
   }
   return text;
 }

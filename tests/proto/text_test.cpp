@@ -4,6 +4,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "proto/hex.h"
+
 namespace spdld::text_test {
 
 using namespace spdld::proto;
@@ -23,6 +25,21 @@ TEST_CASE("control characters are C0, DEL and C1, and no others") {
   CHECK(has_control(std::string_view("a\0b", 3)));
   for (const char* text : {"", "abc ~", "\xc2\xa0", "caf\xc3\xa9", "\xc3\x80", "\xe2\x82\x80"})
     CHECK_FALSE(has_control(text));
+}
+
+TEST_CASE("hexadecimal digits are read in either case, and written in lower case") {
+  for (int byte = 0; byte < 256; byte++) {
+    std::string text = "x";
+    append_hex(text, static_cast<uint8_t>(byte));
+    REQUIRE(text.size() == 3);
+    CHECK(hex_digit(text[1]) * 16 + hex_digit(text[2]) == byte);
+  }
+  std::string text;
+  append_hex(text, 0xAF);
+  CHECK(text == "af");
+  CHECK(hex_digit('A') == 10);
+  CHECK(hex_digit('F') == 15);
+  for (const char c : {'/', ':', '@', 'G', '`', 'g', ' ', '-'}) CHECK(hex_digit(c) == -1);
 }
 
 TEST_CASE("what people are shown holds every byte, and nothing that steers a terminal") {

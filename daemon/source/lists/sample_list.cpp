@@ -4,19 +4,18 @@
 
 #include "config/text/words.h"
 #include "daemon/source/lists/list_file.h"
+#include "proto/hex.h"
 
 namespace spdld::source {
 namespace {
-
-int hex_value(char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; }
 
 std::string unescaped(std::string_view text) {
   std::string name;
   for (size_t i = 0; i < text.size(); ++i) {
     name += text[i];
     if (text[i] != '\\') continue;
-    const int high = i + 3 < text.size() && text[i + 1] == 'x' ? hex_value(text[i + 2]) : -1;
-    const int low = high < 0 ? -1 : hex_value(text[i + 3]);
+    const int high = i + 3 < text.size() && text[i + 1] == 'x' ? hex_digit(text[i + 2]) : -1;
+    const int low = high < 0 ? -1 : hex_digit(text[i + 3]);
     if (low >= 0) name.back() = static_cast<char>(high * 16 + low);
     i += low >= 0 ? 3 : 1;
   }
@@ -48,7 +47,6 @@ std::string exported_head(const Listing& listing) {
 }
 
 void append_exported(std::string& text, const Listing& listing, uint64_t sample) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
   const std::string name = listing.name(sample);
   const bool is_text = config::is_utf8(name);
   text.append(std::to_string(sample)) += '\t';
@@ -57,7 +55,7 @@ void append_exported(std::string& text, const Listing& listing, uint64_t sample)
     if (c == '\\') {
       text += "\\\\";
     } else if (byte < 0x20 || byte == 0x7F || (byte >= 0x80 && !is_text)) {
-      text.append("\\x").append(1, kDigits[byte >> 4]) += kDigits[byte & 15];
+      append_hex(text += "\\x", byte);
     } else {
       text += c;
     }

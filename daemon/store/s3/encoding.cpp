@@ -1,5 +1,5 @@
 #include "daemon/store/s3/encoding.h"
-#include "daemon/base/formats/hex.h"
+#include "proto/hex.h"
 
 #include <array>
 #include <cstdint>

@@ -10,6 +10,7 @@
 
 #include "daemon/base/result.h"
 #include "daemon/store/s3/encoding.h"
+#include "proto/hex.h"
 
 namespace spdld::store::s3 {
 namespace {
@@ -92,8 +93,7 @@ Hash hmac(const uint8_t* key, size_t key_bytes, std::string_view text) {
 Hash hmac(const Hash& key, std::string_view text) { return hmac(key.data(), key.size(), text); }
 
 void append_hex(std::string& out, const Hash& hash) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  for (const uint8_t byte : hash) (out += kDigits[byte >> 4]) += kDigits[byte & 15];
+  for (const uint8_t byte : hash) spdld::append_hex(out, byte);
 }
 
 int64_t day_of(int64_t time_s) { return time_s >= 0 ? time_s / kDayS : -((-time_s + kDayS - 1) / kDayS); }

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <cstring>
 
+#include "proto/hex.h"
+
 namespace spdld::source {
 namespace {
 
@@ -195,12 +197,11 @@ std::optional<uint64_t> plain_count(const JsonValue& value) {
 }
 
 void append_text(std::string& list, std::string_view text) {
-  constexpr char kDigits[] = "0123456789abcdef";
   list += '"';
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
     if (byte < 0x20)
-      list.append("\\u00").append(1, kDigits[byte >> 4]).append(1, kDigits[byte & 15]);
+      append_hex(list += "\\u00", byte);
     else
       list.append(c == '"' || c == '\\' ? 1 : 0, '\\').append(1, c);
   }

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "daemon/base/formats/hex.h"
 #include "daemon/media/image/codecs/tiff.h"
+#include "proto/hex.h"
 
 namespace spdld::image {
 namespace {

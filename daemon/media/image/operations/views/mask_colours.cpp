@@ -1,6 +1,6 @@
 #include "daemon/media/image/operations/views/mask_colours.h"
-#include "daemon/base/formats/hex.h"
 #include "daemon/base/formats/text_encoding.h"
+#include "proto/hex.h"
 
 #include <algorithm>
 #include <array>
