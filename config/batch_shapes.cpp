@@ -26,7 +26,10 @@ size_t closest_size(const PictureSize& picture, std::span<const PictureSize> siz
   for (size_t i = 0; i < sizes.size(); ++i) {
     if (sizes[i] == picture) return i;
     const double apart = std::abs(proportions(sizes[i]) - proportions(picture));
-    if (apart < least) closest = i, least = apart;
+    if (apart < least) {
+      closest = i;
+      least = apart;
+    }
   }
   return closest;
 }

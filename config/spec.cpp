@@ -98,7 +98,10 @@ std::string_view last_batch_name(LastBatch last) {
 
 Json part_json(const PartSpec& part) {
   Json object = Json::object();
-  if (part.of != 0) object["of"] = part.of, object["index"] = part.index;
+  if (part.of != 0) {
+    object["of"] = part.of;
+    object["index"] = part.index;
+  }
   if (part.fraction != 0) object["fraction"] = part.fraction;
   if (part.rest) object["rest"] = true;
   if (part.seed != 0) object["seed"] = part.seed;
@@ -168,7 +171,10 @@ void put_sources(const PipelineSpec& spec, Json (*as_json)(const SourceSpec&), J
 // Keys that say nothing are left out, so that a spec keeps its text when a version brings new keys.
 Json deciding_order_json(const OrderSpec& order) {
   Json object = {{"shuffle", order.shuffle == Shuffle::kGlobal}};
-  if (order.shuffle == Shuffle::kWindow) object["shuffle"] = "window", object["window"] = order.window;
+  if (order.shuffle == Shuffle::kWindow) {
+    object["shuffle"] = "window";
+    object["window"] = order.window;
+  }
   if (order.shuffle == Shuffle::kClient) object["shuffle"] = "client";
   if (order.mix == MixRule::kExact) object["mix"] = "exact";
   if (!order.weights.empty()) object["replacement"] = order.replacement;

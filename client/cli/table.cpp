@@ -111,7 +111,8 @@ std::string Table::text(const Page& page) const {
         longer.push_back(figures[next]);
     if (!part.figures.empty() && taken + width_of(longer) > page.columns) {
       text += part_text(part, page) + "\n";
-      part.figures.clear(), part.words.clear();
+      part.figures.clear();
+      part.words.clear();
     }
     part.figures.push_back(figure);
   }

@@ -45,7 +45,9 @@ Colour mean_of(const Canvas& picture, Span columns, Span rows) {
   for (int y = rows.begin; y < rows.end; ++y) {
     for (int x = columns.begin; x < columns.end; ++x) {
       const Colour colour = picture.at(x, y);
-      red += colour.red, green += colour.green, blue += colour.blue;
+      red += colour.red;
+      green += colour.green;
+      blue += colour.blue;
     }
   }
   const int64_t count = int64_t{columns.end - columns.begin} * (rows.end - rows.begin);
@@ -77,7 +79,8 @@ void Canvas::tint(int x, int y, Colour colour, double part) {
 }
 
 void Canvas::fill(int left, int top, int right, int bottom, Colour colour) {
-  left = std::max(left, 0), right = std::min(right, width_);
+  left = std::max(left, 0);
+  right = std::min(right, width_);
   for (int y = std::max(top, 0); y < std::min(bottom, height_); ++y)
     for (int x = left; x < right; ++x) pixels_[place(x, y)] = colour;
 }
@@ -144,8 +147,10 @@ Canvas trimmed(const Canvas& picture, Colour border) {
   for (int y = 0; y < picture.height(); ++y) {
     for (int x = 0; x < picture.width(); ++x) {
       if (picture.at(x, y) == border) continue;
-      left = std::min(left, x), right = std::max(right, x + 1);
-      top = std::min(top, y), bottom = y + 1;
+      left = std::min(left, x);
+      right = std::max(right, x + 1);
+      top = std::min(top, y);
+      bottom = y + 1;
     }
   }
   if (right <= left) return picture;

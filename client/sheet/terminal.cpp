@@ -62,7 +62,8 @@ void append_band(std::string& text, const Canvas& canvas, int top, int colour) {
       if (sixel_colour(canvas.at(x, top + y)) == colour) bits |= 1 << y;
     const char sixel = static_cast<char>('?' + bits);
     if (sixel != run) append_run(text, run, std::exchange(count, 0));
-    run = sixel, count++;
+    run = sixel;
+    count++;
   }
   append_run(text, run, count);
 }

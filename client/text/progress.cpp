@@ -59,7 +59,8 @@ Progress progress_of(std::string_view what, uint64_t done, uint64_t total) {
     return progress;
   }
   progress.what = what.substr(0, verb);
-  progress.done = done, progress.total = total;
+  progress.done = done;
+  progress.total = total;
   std::string_view unit = what.substr(verb + 1);
   progress.in_bytes = unit.substr(0, kBytes.size()) == kBytes;
   if (progress.in_bytes) {

@@ -65,8 +65,10 @@ void read_tiles(const TableReader& reader, RowsSpec& rows) {
   const auto size = std::get<std::vector<double>>(reader.value("size"));
   auto stride = std::get<std::vector<double>>(reader.value("stride"));
   if (stride.empty()) stride = size;
-  rows.height = static_cast<uint32_t>(size.front()), rows.width = static_cast<uint32_t>(size.back());
-  rows.stride_y = static_cast<uint32_t>(stride.front()), rows.stride_x = static_cast<uint32_t>(stride.back());
+  rows.height = static_cast<uint32_t>(size.front());
+  rows.width = static_cast<uint32_t>(size.back());
+  rows.stride_y = static_cast<uint32_t>(stride.front());
+  rows.stride_x = static_cast<uint32_t>(stride.back());
   if (rows.stride_y > rows.height || rows.stride_x > rows.width)
     reader.complain("stride", "must be at most size: a larger one would leave parts of the picture out");
 }

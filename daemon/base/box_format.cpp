@@ -29,14 +29,22 @@ void write_box(BoxFormat format, const Corners& box, float* numbers) {
   const float width = box.x2 - box.x1, height = box.y2 - box.y1;
   switch (format) {
     case BoxFormat::kXyxy:
-      numbers[0] = box.x1, numbers[1] = box.y1, numbers[2] = box.x2, numbers[3] = box.y2;
+      numbers[0] = box.x1;
+      numbers[1] = box.y1;
+      numbers[2] = box.x2;
+      numbers[3] = box.y2;
       return;
     case BoxFormat::kXywh:
-      numbers[0] = box.x1, numbers[1] = box.y1, numbers[2] = width, numbers[3] = height;
+      numbers[0] = box.x1;
+      numbers[1] = box.y1;
+      numbers[2] = width;
+      numbers[3] = height;
       return;
     case BoxFormat::kCxcywh:
-      numbers[0] = (box.x1 * 2 + width) / 2, numbers[1] = (box.y1 * 2 + height) / 2;
-      numbers[2] = width, numbers[3] = height;
+      numbers[0] = (box.x1 * 2 + width) / 2;
+      numbers[1] = (box.y1 * 2 + height) / 2;
+      numbers[2] = width;
+      numbers[3] = height;
       return;
   }
 }

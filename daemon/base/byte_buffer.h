@@ -33,7 +33,10 @@ class ByteBuffer {
   std::span<const uint8_t> bytes() const { return {memory_.get(), size_}; }
   // Gives back memory above `capacity_max`, so that one huge sample does not stay for ever.
   void shrink(size_t capacity_max) {
-    if (capacity_ > capacity_max) memory_.reset(), capacity_ = size_ = 0;
+    if (capacity_ > capacity_max) {
+      memory_.reset();
+      capacity_ = size_ = 0;
+    }
   }
 
  private:

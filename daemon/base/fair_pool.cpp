@@ -474,7 +474,10 @@ void FairPool::serve(unsigned thread) {
     Lane* lane = slice.lane ? slice.lane : least_served();
     if (!slice.lane && parked_ > 0 && may_serve(thread)) {
       PoolThread* const parked = next_parked(clocks_.monotonic_ns());
-      if (parked && (!lane || !is_behind(*lane, *parked->slice.lane))) go_on(*parked), lane = nullptr;
+      if (parked && (!lane || !is_behind(*lane, *parked->slice.lane))) {
+        go_on(*parked);
+        lane = nullptr;
+      }
     }
     if (!lane && stopping_) return;
     if (!lane || (!may_serve(thread) && !stopping_)) {

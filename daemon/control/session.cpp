@@ -42,7 +42,9 @@ Session::Session(EventLoop& loop, UniqueFd socket, uint64_t id, Service& service
       process_(loop) {
   const auto peer = proto::peer_credentials(socket_.fd());
   client_.session = id;
-  client_.pid = peer.pid, client_.uid = peer.uid, client_.gid = peer.gid;
+  client_.pid = peer.pid;
+  client_.uid = peer.uid;
+  client_.gid = peer.gid;
   client_.groups = proto::peer_groups(socket_.fd());
 }
 
@@ -330,8 +332,11 @@ bool Session::read_attach(const proto::Attach& attach, AttachRequest& request) {
   request.spec_is_json = attach.spec_format() == proto::SpecFormat::json;
   request.spec_folder = proto::text_of(attach.spec_folder());
   request.group = proto::text_of(attach.group());
-  request.rank = attach.rank(), request.world_size = attach.world_size(), request.local_rank = attach.local_rank();
-  request.reader = attach.reader(), request.readers = attach.readers();
+  request.rank = attach.rank();
+  request.world_size = attach.world_size();
+  request.local_rank = attach.local_rank();
+  request.reader = attach.reader();
+  request.readers = attach.readers();
   if (attach.join() > proto::Join::MAX) {
     refuse_message(proto::ErrorCode::malformed, "ATTACH names a way to join that is not defined", number);
     return false;

@@ -78,7 +78,10 @@ size_t Ring::room_max() const { return depth_ + held_room_ + spare_room_; }
 bool Ring::is_paused() const {
   bool any = false, all = true;
   for (const auto& [id, record] : readers_)
-    if (record.is_here()) any = true, all &= record.state != ReaderState::kReading;
+    if (record.is_here()) {
+      any = true;
+      all &= record.state != ReaderState::kReading;
+    }
   return any && all;
 }
 

@@ -121,7 +121,10 @@ std::optional<ReaderId> Ring::laggard() const {
     for (const SlotRecord& slot : records_)
       if (std::find(slot.holders.begin(), slot.holders.end(), id) != slot.holders.end())
         oldest = std::min(oldest, slot.number);
-    if (oldest < last_had) last = id, last_had = oldest;
+    if (oldest < last_had) {
+      last = id;
+      last_had = oldest;
+    }
   }
   for (const auto& [id, record] : readers_)
     another_waits |= id != last && takes_next(record) && behind(id) == 0 && leases(id) < leases_max();

@@ -27,12 +27,17 @@ Place place_of(const config::HttpAddress& address) {
   Place place;
   auto* four = reinterpret_cast<sockaddr_in*>(&place.address);
   if (inet_pton(AF_INET, address.host.c_str(), &four->sin_addr) == 1) {
-    four->sin_family = AF_INET, four->sin_port = htons(address.port), place.bytes = sizeof *four;
+    four->sin_family = AF_INET;
+    four->sin_port = htons(address.port);
+    place.bytes = sizeof *four;
     return place;
   }
   auto* six = reinterpret_cast<sockaddr_in6*>(&place.address);
-  if (inet_pton(AF_INET6, address.host.c_str(), &six->sin6_addr) == 1)
-    six->sin6_family = AF_INET6, six->sin6_port = htons(address.port), place.bytes = sizeof *six;
+  if (inet_pton(AF_INET6, address.host.c_str(), &six->sin6_addr) == 1) {
+    six->sin6_family = AF_INET6;
+    six->sin6_port = htons(address.port);
+    place.bytes = sizeof *six;
+  }
   return place;
 }
 

@@ -86,10 +86,12 @@ bool is_local_host(std::string_view host) {
   if (host.starts_with('[')) {
     const size_t end = host.find(']');
     if (end == std::string_view::npos) return false;
-    name = host.substr(1, end - 1), port = host.substr(end + 1);
+    name = host.substr(1, end - 1);
+    port = host.substr(end + 1);
     if (name.find(':') == std::string_view::npos) return false;
   } else if (const size_t colon = host.find(':'); colon != std::string_view::npos) {
-    name = host.substr(0, colon), port = host.substr(colon);
+    name = host.substr(0, colon);
+    port = host.substr(colon);
   }
   if (!port.empty() && (port.front() != ':' || port.size() > 6 || !is_digits(port.substr(1)))) return false;
   return lower(name) == "localhost" || config::is_loopback(std::string(name));

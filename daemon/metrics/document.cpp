@@ -93,7 +93,10 @@ Json document_of(const PipelineFigures& pipeline, const Style& style) {
                    {"store", pipeline.store},
                    {"cache_form", pipeline.cache_form}},
                   pipeline, style);
-  if (style.is_rate()) out["waiting"] = pipeline.waiting, out["full"] = pipeline.full;
+  if (style.is_rate()) {
+    out["waiting"] = pipeline.waiting;
+    out["full"] = pipeline.full;
+  }
   out["stages"] = list_of(pipeline.stages, style);
   out["operations"] = list_of(pipeline.operations, style);
   out["caches"] = list_of(pipeline.caches, style);

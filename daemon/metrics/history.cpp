@@ -14,7 +14,8 @@ constexpr size_t kKeptMax = History::kWindowsS.back() + 2;
 Window with_shares(Window window) {
   for (PipelineFigures& pipeline : window.figures.pipelines) {
     const Rates rates = rates_of_parts(window, pipeline);
-    pipeline.waiting = rates.waiting, pipeline.full = rates.full;
+    pipeline.waiting = rates.waiting;
+    pipeline.full = rates.full;
   }
   return window;
 }

@@ -90,8 +90,10 @@ class CopyPaste final : public Operation, public Lists {
         if (mask[pixel] == 0) continue;
         is_cut = is_cut || mix.shade[pixel] != 0;
         if (mix.shade[pixel] != 0) continue;
-        left = std::min(left, x), right = std::max(right, x + 1);
-        top = std::min(top, y), bottom = std::max(bottom, y + 1);
+        left = std::min(left, x);
+        right = std::max(right, x + 1);
+        top = std::min(top, y);
+        bottom = std::max(bottom, y + 1);
       }
     if (!is_cut || right == 0) return;
     write_row(

@@ -230,7 +230,9 @@ void Node::tell_short_memory() {
   if (short_memory_told_ns_ && now_ns - short_memory_told_ns_ < kShortMemoryNs) return;
   log::warn("spdld is short of memory: samples have waited for memory {} times, and {} allocations have failed", waits,
             shortages);
-  memory_waits_told_ = waits, shortages_told_ = shortages, short_memory_told_ns_ = now_ns;
+  memory_waits_told_ = waits;
+  shortages_told_ = shortages;
+  short_memory_told_ns_ = now_ns;
 }
 
 void Node::tell_disk_trouble() {

@@ -17,7 +17,9 @@ void ErrorLog::add(uint64_t sample, uint64_t epoch, std::string_view name, std::
   if (same != entries_.end()) {
     BadSample again = std::move(*same);
     entries_.erase(same);
-    again.last = now, again.last_epoch = epoch, again.count++;
+    again.last = now;
+    again.last_epoch = epoch;
+    again.count++;
     entries_.push_back(std::move(again));
     return;
   }

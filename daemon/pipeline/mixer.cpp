@@ -74,7 +74,8 @@ Mixer::Mixer(const config::PipelineSpec& spec, const batch::Layout& layout)
     if (!type.inside.empty() && !op.text(std::string(type.inside)).empty()) {
       const config::PictureShape shape = config::shape_of(placed.images.front());
       applied.inside = index_of(layout, op.text(std::string(type.inside)));
-      applied.height = shape.height, applied.width = shape.width;
+      applied.height = shape.height;
+      applied.width = shape.width;
     }
     if (!type.masks.empty()) {
       const config::PictureShape shape = config::shape_of(placed.images.front());

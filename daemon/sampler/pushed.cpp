@@ -43,7 +43,8 @@ Status Pushed::check(const PushedSteps& steps) const {
     if (size == 0 || size > of_.batch_size)
       return refuse("has " + std::to_string(size) + " samples for " + text_of({tail_.epoch, step}) +
                     ": a step has 1 to " + std::to_string(of_.batch_size));
-    sum += size, ++step;
+    sum += size;
+    ++step;
   }
   if (sum != steps.ids.size())
     return refuse("has " + std::to_string(steps.ids.size()) + " ids for steps of " + std::to_string(sum));

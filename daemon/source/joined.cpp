@@ -229,7 +229,10 @@ std::string why_no_field(const Listing& listing, std::string_view name) {
       return "it is " + std::string(kind_name(first->kind)) + " in source '" + std::string(first_part) + "' and " +
              std::string(kind_name(found->kind)) + " in source '" + part.name + "'";
     }
-    if (first == nullptr) first = found, first_part = part.name;
+    if (first == nullptr) {
+      first = found;
+      first_part = part.name;
+    }
   }
   return "";
 }

@@ -28,7 +28,10 @@ class PartWorkers {
         part_(i);
       } catch (...) {
         const std::scoped_lock lock(mutex_);
-        if (!error_ || i < error_part_) error_ = std::current_exception(), error_part_ = i;
+        if (!error_ || i < error_part_) {
+          error_ = std::current_exception();
+          error_part_ = i;
+        }
         failed_ = true;
       }
     }

@@ -166,8 +166,11 @@ class Watch {
     memory_.look(daemon_.memory_bytes(), ranks_);
     text::Progress progress;
     progress.what = "epoch " + text::count_text(epoch_ + 1) + " of " + text::count_text(epochs_) + ":";
-    progress.done = batches_.size(), progress.total = to_come_, progress.unit = "batches";
-    progress.made = images_, progress.made_unit = "images";
+    progress.done = batches_.size();
+    progress.total = to_come_;
+    progress.unit = "batches";
+    progress.made = images_;
+    progress.made_unit = "images";
     progress_.show(progress);
   }
 

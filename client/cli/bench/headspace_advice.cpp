@@ -161,7 +161,10 @@ std::string noise_sentence(const Headspace& headspace) {
   for (const HeadspaceRow& row : headspace.rows) {
     if (!row.ran() || row.kind == PartKind::kHandOver) continue;
     const double apart = (row.fastest() - row.slowest()) / row.images_per_s();
-    if (apart > most) most = apart, worst = &row;
+    if (apart > most) {
+      most = apart;
+      worst = &row;
+    }
   }
   if (!worst) return "";
   return "The rounds of the row \"" + worst->name + "\" differ by " + percent_text(most) +

@@ -139,7 +139,8 @@ std::vector<HeadspacePart> headspace_parts(const PipelineSpec& given, uint32_t t
   parts.push_back({PartKind::kHandOver, "hand-over", "the same batches again and again", spec});
   parts.push_back(fetch_part(spec));
   HeadspacePart all = parts.back();
-  all.kind = PartKind::kFetchAll, all.name = "fetch, all";
+  all.kind = PartKind::kFetchAll;
+  all.name = "fetch, all";
   all.what = "the same over all samples, from storage where the page cache does not have them";
   if (all.fault.empty()) parts.push_back(std::move(all));
   for (HeadspacePart& part : output_parts(spec)) parts.push_back(std::move(part));

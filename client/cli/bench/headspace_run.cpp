@@ -278,7 +278,9 @@ class HeadspaceRun {
       taken += std::max<uint64_t>(trainer.take(), 1);
     const Globals globals = globals_of(daemon);
     const Json describe = ask(globals, "describe", open_pipeline_of(globals, trainer.group()));
-    row.kept = 0, row.kept_bytes = 0, row.to_keep = result_.measured;
+    row.kept = 0;
+    row.kept_bytes = 0;
+    row.to_keep = result_.measured;
     for (const auto& field : list_or_empty(table_or_empty(describe, "cache"), "fields")) {
       row.kept = std::max(row.kept, count_or_zero(field, "memory_entries"));
       row.kept_bytes += number_or_zero(field, "memory_bytes");
@@ -311,7 +313,9 @@ class HeadspaceRun {
     Interruptible::check();
     text::Progress progress;
     progress.what = "round " + std::to_string(round + 1) + " of " + std::to_string(kRounds) + ":";
-    progress.done = part, progress.total = parts, progress.unit = "rows";
+    progress.done = part;
+    progress.total = parts;
+    progress.unit = "rows";
     progress_.show(progress);
   }
 

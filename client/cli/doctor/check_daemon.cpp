@@ -104,8 +104,10 @@ void check_pipelines(const Json& status, Findings& findings) {
 
 void check_users(const Json& status, Findings& findings) {
   uint64_t refused = 0, unlogged = 0;
-  for (const Json& user : list_or_empty(status, "users"))
-    refused += count_or_zero(user, "refused"), unlogged += count_or_zero(user, "unlogged");
+  for (const Json& user : list_or_empty(status, "users")) {
+    refused += count_or_zero(user, "refused");
+    unlogged += count_or_zero(user, "unlogged");
+  }
   if (refused > 0)
     findings.push_back({Level::kWarn, "clients", counted(refused, "connection") + " were turned away",
                         "spdlctl status shows whose; raise limits.sessions_max or limits.sessions_per_user_max"});

@@ -84,8 +84,10 @@ Folder folder_of(const std::filesystem::path& path, const std::optional<std::str
   Folder folder;
   folder.path = path.string();
   folder.answered = answer.has_value();
-  folder.exists = flag_or_false(seen, "exists"), folder.is_folder = flag_or_false(seen, "is_folder");
-  folder.may_read = flag_or_false(seen, "may_read"), folder.may_write = flag_or_false(seen, "may_write");
+  folder.exists = flag_or_false(seen, "exists");
+  folder.is_folder = flag_or_false(seen, "is_folder");
+  folder.may_read = flag_or_false(seen, "may_read");
+  folder.may_write = flag_or_false(seen, "may_write");
   folder.owner = static_cast<uid_t>(count_or_zero(seen, "owner"));
   folder.mode = static_cast<uint32_t>(count_or_zero(seen, "mode"));
   folder.file_system = text_or_empty(seen, "file_system");
@@ -179,8 +181,10 @@ std::vector<Endpoint> look_at_servers(const std::vector<Asked>& servers) {
   for (size_t i = 0; i < servers.size(); i++) {
     const Json seen = table_of(answers[i]);
     Endpoint endpoint;
-    endpoint.server = servers[i].server.text(), endpoint.uri = servers[i].uri;
-    endpoint.is_s3 = servers[i].is_s3, endpoint.is_proxy = servers[i].server.is_proxy;
+    endpoint.server = servers[i].server.text();
+    endpoint.uri = servers[i].uri;
+    endpoint.is_s3 = servers[i].is_s3;
+    endpoint.is_proxy = servers[i].server.is_proxy;
     endpoint.trouble = answers[i] ? text_or_empty(seen, "trouble") : "it did not answer in time";
     endpoint.answered = endpoint.trouble.empty();
     if (seen.contains("ahead_s")) endpoint.clock_ahead_s = number_or_zero(seen, "ahead_s");

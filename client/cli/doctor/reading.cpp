@@ -145,7 +145,10 @@ std::optional<Server> server_of(std::string_view url) {
 std::optional<Server> server_of(const config::StoreSettings& store, const StoreEnvironment& environment) {
   if (!store.proxy.empty()) {
     std::optional<Server> proxy = server_of(store.proxy);
-    if (proxy) proxy->is_proxy = true, proxy->is_plain_http = false;
+    if (proxy) {
+      proxy->is_proxy = true;
+      proxy->is_plain_http = false;
+    }
     return proxy;
   }
   if (!store.uri.starts_with("s3://")) return server_of(store.uri);

@@ -21,7 +21,10 @@ ExitCode export_listing(const Globals& globals, const std::string& pipeline, con
     const Json part = ask_of(globals, *held, "samples", "from " + std::to_string(next));
     const uint64_t before = next;
     next = count_at(part, "next");
-    if (fingerprint.empty()) fingerprint = text_at(part, "fingerprint"), listed = count_at(part, "listed");
+    if (fingerprint.empty()) {
+      fingerprint = text_at(part, "fingerprint");
+      listed = count_at(part, "listed");
+    }
     if (text_at(part, "fingerprint") != fingerprint || next <= before)
       throw Failure(kWrong, "the data set was listed anew meanwhile: try again.");
     const Json* const lines = part.find("lines");

@@ -53,8 +53,11 @@ class Pixels {
   Pixels(const Values& values, const ShownOutput& shown) : values_(values), shown_(shown) {
     const bool is_first = shown.layout != config::Layout::kNhwc;
     const auto& shape = values.shape();
-    channels_ = shape[is_first ? 0 : 2], height_ = shape[is_first ? 1 : 0], width_ = shape[is_first ? 2 : 1];
-    bottom_ = height_, right_ = width_;
+    channels_ = shape[is_first ? 0 : 2];
+    height_ = shape[is_first ? 1 : 0];
+    width_ = shape[is_first ? 2 : 1];
+    bottom_ = height_;
+    right_ = width_;
     if (shown.is_stretched && shown.is_before) leave_border_out();
     if (shown.is_stretched) range_ = range();
   }
@@ -99,7 +102,10 @@ class Pixels {
       for (int64_t x = left_; x < right_; ++x) {
         for (int64_t channel = 0; channel < channels_; ++channel) {
           const double now = value(y, x, channel);
-          if (std::isfinite(now)) range.least = std::min(range.least, now), range.most = std::max(range.most, now);
+          if (std::isfinite(now)) {
+            range.least = std::min(range.least, now);
+            range.most = std::max(range.most, now);
+          }
         }
       }
     }

@@ -60,11 +60,13 @@ void describe_picture(const OutputSpec& output, const OperationSpec& writing, Sh
   shown.layout = config::layout_named(writing.text("layout"));
   shown.is_stretched = is_stretched(output.ops.front());
   if (writing.parameters.contains("mean")) {
-    shown.factors = writing.numbers("std"), shown.offsets = writing.numbers("mean");
+    shown.factors = writing.numbers("std");
+    shown.offsets = writing.numbers("mean");
     return;
   }
   const double white = pixels.bits == 16 ? kWhite16Bit : pixels.bits == 32 ? 1 : kWhite8Bit;
-  shown.factors = {1 / (white * writing.number("scale"))}, shown.offsets = {0};
+  shown.factors = {1 / (white * writing.number("scale"))};
+  shown.offsets = {0};
 }
 
 // Boxes, masks, points and lists of a view.
@@ -161,7 +163,9 @@ class Adding {
   void add(OutputSpec output, const OutputSpec& original, const std::string& title) {
     plan_.spec.outputs.push_back(std::move(output));
     ShownOutput shown = shown_of(plan_.spec, plan_.spec.outputs.back());
-    shown.is_before = true, shown.title = title, shown.from = original.from;
+    shown.is_before = true;
+    shown.title = title;
+    shown.from = original.from;
     plan_.outputs.push_back(std::move(shown));
   }
 
@@ -172,7 +176,9 @@ class Adding {
     if (shown_.size() == kBeforeMax) return;
     shown_.emplace_back(leader.from, frame);
     OutputSpec before = leader;
-    before.name = fresh_name(), before.ops = before_operations(leader, side_), before.varying = {};
+    before.name = fresh_name();
+    before.ops = before_operations(leader, side_);
+    before.varying = {};
     before.view = leader.view.empty() || !has_followers_ ? "" : before.name;
     const std::string view = before.view;
     add(std::move(before), leader, "before");
@@ -187,7 +193,8 @@ class Adding {
       const auto name = names.find(output.name);
       if (name == names.end()) continue;
       OutputSpec follower = output;
-      follower.name = name->second, follower.view = view;
+      follower.name = name->second;
+      follower.view = view;
       if (follower.varying.form == config::Form::kPadded) {
         const uint64_t length_max = follower.varying.length_max;
         follower.varying = {

@@ -83,7 +83,8 @@ Values::Values(const Batch& batch, const std::string& name, uint64_t sample) {
     const auto offsets = batch.part(name.c_str(), SPDLD_OFFSETS);
     if (!offsets) throw Exception(SPDLD_INTERNAL, "a ragged tensor has no offsets");
     const auto* edges = static_cast<const int64_t*>(offsets->address) + sample;
-    row = edges[0], shape_[0] = edges[1] - edges[0];
+    row = edges[0];
+    shape_[0] = edges[1] - edges[0];
   } else {
     shape_.erase(shape_.begin());
     const auto lengths = batch.part(name.c_str(), SPDLD_LENGTHS);

@@ -63,7 +63,9 @@ std::map<std::string, Job> jobs_of(const Json& describe) {
     const uint64_t done = std::min(count_or_zero(ring, "step") + (batches > 0 ? 1 : 0), steps);
     Job& job = jobs[shared ? "shared " + group : group];
     if (job.ranks == 0 || std::pair(epoch, done) < std::pair(job.epoch, job.done)) {
-      job.epoch = epoch, job.done = done, job.steps = steps;
+      job.epoch = epoch;
+      job.done = done;
+      job.steps = steps;
     }
     job.ranks++;
     job.batches += batches;
@@ -131,7 +133,9 @@ void Activity::note_jobs(Facts& facts, const Json& describe) {
     text::Progress progress;
     progress.what = job.name + (job.ranks > 1 ? ", " + counted(job.ranks, "rank") : "") + ": epoch " +
                     std::to_string(job.epoch) + ",";
-    progress.done = job.done, progress.total = job.steps, progress.unit = "steps";
+    progress.done = job.done;
+    progress.total = job.steps;
+    progress.unit = "steps";
     progress.made_unit = "samples";
     facts.add("job", text::progress_text(progress, {its.made.per_s(), its.done.left_s(before + job.steps)}, 0, kWhole));
   }

@@ -34,7 +34,10 @@ ErrorNews::News ErrorNews::note(const Json& document) {
     uint64_t times;
   };
   const std::string daemon_id = text_at(document, "daemon_id");
-  if (std::exchange(daemon_id_, daemon_id) != daemon_id) seen_.clear(), total_ = 0;
+  if (std::exchange(daemon_id_, daemon_id) != daemon_id) {
+    seen_.clear();
+    total_ = 0;
+  }
   std::map<Key, Seen> seen;
   std::vector<Fresh> fresh;
   uint64_t times_here = 0, times_shown = 0;
@@ -59,7 +62,8 @@ ErrorNews::News ErrorNews::note(const Json& document) {
   // when a pipeline is closed.
   const uint64_t total = count_at(document, "total");
   news.more = std::max(total - std::min(total, total_), times_here) - times_shown;
-  seen_ = std::move(seen), total_ = total;
+  seen_ = std::move(seen);
+  total_ = total;
   return news;
 }
 

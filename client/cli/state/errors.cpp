@@ -126,7 +126,8 @@ ExitCode follow_errors(const Globals& globals, const std::string& pipeline, doub
       if (!std::exchange(is_lost, true)) std::fprintf(stderr, "spdlctl: %s\n", safe_lines(failure.what()).c_str());
       continue;
     }
-    has_seen = true, is_lost = false;
+    has_seen = true;
+    is_lost = false;
     print_news(globals, news.note(*document));
   }
 }

@@ -45,9 +45,11 @@ size_t visible_width(std::string_view line) {
 std::string Screen::home() const { return below_ == 0 ? "\r" : "\r\033[" + std::to_string(below_) + "A"; }
 
 std::string Screen::show(std::string_view text, size_t columns, size_t rows) {
-  columns = std::max<size_t>(columns, 1), rows = std::max(rows, kRowsMin);
+  columns = std::max<size_t>(columns, 1);
+  rows = std::max(rows, kRowsMin);
   const bool other_size = columns_ != 0 && (columns != columns_ || rows != rows_);
-  columns_ = columns, rows_ = rows;
+  columns_ = columns;
+  rows_ = rows;
   std::string out = other_size ? std::string(kWholeScreen) : home();
   below_ = 0;
   const size_t room = rows - 1;  // the cursor stands in the last one

@@ -45,7 +45,8 @@ class Watching {
     const Signals::Open open;
     try {
       view_ = look_(now_s());
-      lost_s_.reset(), why_lost_.reset();
+      lost_s_.reset();
+      why_lost_.reset();
     } catch (const Failure& failure) {
       if (!lost_s_ && view_.text && !on_terminal_ && !signals_.end_asked())
         std::fprintf(stderr, "spdlctl: %s\n", safe_lines(failure.what()).c_str());

@@ -152,7 +152,8 @@ std::vector<std::string> broken(std::string_view text, size_t columns) {
       const size_t wide = columns_of(take_character(rest));
       if (taken + wide > columns && !line.empty()) {
         lines.push_back(std::move(line));
-        line.clear(), taken = 0;
+        line.clear();
+        taken = 0;
       }
       line += before.substr(0, before.size() - rest.size());
       taken += wide;

@@ -111,7 +111,10 @@ Line way_line(const PipelineSight& pipeline, size_t columns) {
   std::string end = trainers > 0 ? "-> " + counted(trainers, "trainer") : "-> no trainer";
   size_t fixed = columns_of(end);
   for (const Station& station : stations) fixed += columns_of(station.name) + columns_of(station.text) + 4;
-  if (fixed > columns) fixed -= columns_of(end), end.clear();
+  if (fixed > columns) {
+    fixed -= columns_of(end);
+    end.clear();
+  }
   const size_t room = (columns - std::min(columns, fixed)) / stations.size();
   const size_t bar = room < kStationBarLeast ? 0 : std::min(room, kStationBarMost);
   Line line;

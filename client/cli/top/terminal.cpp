@@ -128,7 +128,10 @@ struct Terminal::State {
       auto character = static_cast<wchar_t>(take_character(rest));
       int wide = wcwidth(character);
       if (wide == 0) continue;
-      if (wide < 0 || (!is_utf8 && character > 0x7E)) character = L'?', wide = 1;
+      if (wide < 0 || (!is_utf8 && character > 0x7E)) {
+        character = L'?';
+        wide = 1;
+      }
       if (column + wide > static_cast<int>(size.columns)) return;
       const std::array<wchar_t, 2> text = {character, 0};
       cchar_t cell;

@@ -125,7 +125,11 @@ void TopScreen::open() {
   for (const PipelineSight& pipeline : sight.pipelines) {
     const bool is_it =
         pane_ == Pane::kPipelines ? pipeline.key == pipelines_.key : sessions_.key.starts_with(pipeline.key + " ");
-    if (is_it) opened_ = pipeline.key, pane_ = Pane::kPipeline, scroll_ = 0;
+    if (is_it) {
+      opened_ = pipeline.key;
+      pane_ = Pane::kPipeline;
+      scroll_ = 0;
+    }
   }
 }
 
@@ -283,8 +287,14 @@ Line TopScreen::keys_line(size_t columns) const {
   if (pane_ != Pane::kPipelines) add("Esc", "back");
   if (is_list()) add("Enter", "open");
   add("h", "help");
-  if (is_list()) add("s", "sort"), add("r", "reverse");
-  if (pane_ != Pane::kHelp) add("1 2 3", "window"), add("v", pane_ == Pane::kSessions ? "pipelines" : "sessions");
+  if (is_list()) {
+    add("s", "sort");
+    add("r", "reverse");
+  }
+  if (pane_ != Pane::kHelp) {
+    add("1 2 3", "window");
+    add("v", pane_ == Pane::kSessions ? "pipelines" : "sessions");
+  }
   if (pane_ != Pane::kHelp) add("p", is_paused_ ? "go on" : "pause");
   add("Up Down", is_list() ? "mark" : "scroll");
   return line;

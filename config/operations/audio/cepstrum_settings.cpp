@@ -15,7 +15,10 @@ CepstrumSettings cepstrum_settings(const OperationSpec& spec, const Signature& t
   PowerLevels& levels = settings.mel.levels;
   const bool is_kaldi = preset == "kaldi", is_torchaudio = preset == "torchaudio";
   levels.values = power_values(spec.text("values"), is_kaldi ? PowerValues::kLog : PowerValues::kDb);
-  if (is_torchaudio && levels.values == PowerValues::kLog) levels.floor = 0, levels.offset = 1e-6;
+  if (is_torchaudio && levels.values == PowerValues::kLog) {
+    levels.floor = 0;
+    levels.offset = 1e-6;
+  }
   if (levels.top_db < 0) levels.top_db = is_kaldi ? 0 : kTopDb;
   settings.coefficients = is_kaldi ? 13 : is_torchaudio ? 40 : 20;
   if (const int64_t given = spec.integer("coefficients"); given != 0) settings.coefficients = static_cast<int>(given);

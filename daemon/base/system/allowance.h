@@ -18,7 +18,8 @@ class Allowance {
   Allowance(double per_s, double burst) : per_s_(per_s), burst_(burst), left_(burst) {}
 
   void set(double per_s, double burst) {
-    per_s_ = per_s, burst_ = burst;
+    per_s_ = per_s;
+    burst_ = burst;
     left_ = std::min(left_, burst_);
   }
   void take(double amount, uint64_t now_ns) {

@@ -231,7 +231,8 @@ DiskTier::Put DiskTier::put(DiskShelf& shelf, DiskWrite entry, const uint8_t* by
   if (!shelf.index().begin(sample)) return Put::kTaken;
   shelf.pending.fetch_add(1);
   promised_.fetch_add(kIndexRecordBytes + count);
-  entry.shelf = &shelf, entry.count = count;
+  entry.shelf = &shelf;
+  entry.count = count;
   if (writer_->put(std::move(entry), bytes)) return Put::kQueued;
   promised_.fetch_sub(kIndexRecordBytes + count);
   shelf.index().abandon(sample);

@@ -45,7 +45,8 @@ struct Convolution::Transform {
       for (size_t i = 0; i < kPairs; ++i) {
         const float product_re = re[i] * response_re - im[i] * response_im;
         const float product_im = re[i] * response_im + im[i] * response_re;
-        re[i] = product_im, im[i] = product_re;
+        re[i] = product_im;
+        im[i] = product_re;
       }
     }
   }

@@ -80,7 +80,10 @@ double Frames::write_emphasised(const float* samples, size_t lane, std::span<dou
   double mean = 0, energy = 0;
   for (size_t i = 0; i < width; ++i) mean += at(i) = static_cast<double>(samples[i]) * settings_.amplitude;
   mean /= static_cast<double>(width);
-  for (size_t i = 0; i < width; ++i) at(i) -= mean, energy += at(i) * at(i);
+  for (size_t i = 0; i < width; ++i) {
+    at(i) -= mean;
+    energy += at(i) * at(i);
+  }
   for (size_t i = width - 1; i > 0; --i) at(i) = (at(i) - settings_.preemphasis * at(i - 1)) * window_[i];
   at(0) = (at(0) - settings_.preemphasis * at(0)) * window_[0];
   return energy;

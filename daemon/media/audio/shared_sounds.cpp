@@ -26,7 +26,8 @@ void SharedSound::ask(const SampleRange& range) {
       ++at;
       continue;
     }
-    joined.first = std::min(joined.first, at->first), joined.end = std::max(joined.end, at->end);
+    joined.first = std::min(joined.first, at->first);
+    joined.end = std::max(joined.end, at->end);
     joined.start = std::min(joined.start, at->start);
     joined.takers += at->takers;
     pieces_.erase(at);

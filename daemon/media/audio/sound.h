@@ -21,7 +21,10 @@ class Sound {
     offset_ = 0;
   }
   // Keeps the samples [first, first + count) alone.
-  void keep(size_t first, size_t count) { offset_ += first, count_ = count; }
+  void keep(size_t first, size_t count) {
+    offset_ += first;
+    count_ = count;
+  }
 
   int channels() const { return channels_; }
   size_t count() const { return count_; }    // of each channel
@@ -29,7 +32,10 @@ class Sound {
   std::span<float> plane(int channel) { return {data() + offset_ + static_cast<size_t>(channel) * stride_, count_}; }
 
   void shrink(size_t bytes_max) {
-    if (memory_.capacity() > bytes_max) channels_ = 0, count_ = stride_ = offset_ = 0;
+    if (memory_.capacity() > bytes_max) {
+      channels_ = 0;
+      count_ = stride_ = offset_ = 0;
+    }
     memory_.shrink(bytes_max);
   }
 

@@ -181,7 +181,8 @@ bool take_packets(KeptReader& from, uint64_t frames, VideoIndex& index) {
     if ((flags & kHasFrame) == 0) continue;
     const uint64_t frame = i + static_cast<uint64_t>(from.signed_number());
     if (frame >= frames || is_told[frame]) return false;
-    is_told[frame] = true, ++told;
+    is_told[frame] = true;
+    ++told;
     packet.frame = static_cast<uint32_t>(frame);
     index.frames[frame].packet = static_cast<uint32_t>(i);
   }
@@ -238,7 +239,10 @@ void put_packets(KeptWriter& to, const AudioLink& link) {
     to.number((packet.is_copied ? kAudioIsCopied : 0) | (is_plain ? kIsPlain : 0));
     places.put(to, packet);
     to.number(packet.decoded);
-    if (!is_plain) to.number(packet.skipped), to.number(packet.count);
+    if (!is_plain) {
+      to.number(packet.skipped);
+      to.number(packet.count);
+    }
   }
 }
 

@@ -167,7 +167,9 @@ class SubframeReader {
     const unsigned type = bits_.take(6);
     const unsigned wasted = bits_.take(1) == 0 ? 0 : read_wasted(sample_bits);
     if (wasted >= sample_bits || !bits_.has(0)) return false;
-    to_ = to, end_ = to + samples_, sample_bits_ = sample_bits - wasted;
+    to_ = to;
+    end_ = to + samples_;
+    sample_bits_ = sample_bits - wasted;
     if (!read(type) || !bits_.has(0) || !is_within()) return false;
     if (wasted > 0) std::for_each(to_, end_, [wasted](int32_t& sample) { sample *= 1 << wasted; });
     return true;

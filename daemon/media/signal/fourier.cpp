@@ -85,8 +85,10 @@ struct Butterfly<T, 4> {
   HWY_INLINE void operator()(Numbers<T> (&a)[4]) const {
     const Numbers<T> even = add(a[0], a[2]), odd = add(a[1], a[3]);
     const Numbers<T> even_rest = sub(a[0], a[2]), odd_rest = sub(a[1], a[3]);
-    a[0] = add(even, odd), a[2] = sub(even, odd);
-    a[1] = sub_turned(even_rest, odd_rest), a[3] = add_turned(even_rest, odd_rest);
+    a[0] = add(even, odd);
+    a[2] = sub(even, odd);
+    a[1] = sub_turned(even_rest, odd_rest);
+    a[3] = add_turned(even_rest, odd_rest);
   }
 };
 
@@ -100,7 +102,8 @@ struct Butterfly<T, 3> {
     const Numbers<T> sum = add(a[1], a[2]), difference = scaled<T>(sub(a[1], a[2]), hn::Set(d, s1));
     const Numbers<T> middle = add(a[0], scaled<T>(sum, hn::Set(d, c1)));
     a[0] = add(a[0], sum);
-    a[1] = sub_turned(middle, difference), a[2] = add_turned(middle, difference);
+    a[1] = sub_turned(middle, difference);
+    a[2] = add_turned(middle, difference);
   }
 };
 
@@ -117,8 +120,10 @@ struct Butterfly<T, 5> {
     const Numbers<T> v1 = add(scaled<T>(m1, vs1), scaled<T>(m2, vs2));
     const Numbers<T> v2 = sub(scaled<T>(m1, vs2), scaled<T>(m2, vs1));
     a[0] = add(add(a[0], p1), p2);
-    a[1] = sub_turned(u1, v1), a[4] = add_turned(u1, v1);
-    a[2] = sub_turned(u2, v2), a[3] = add_turned(u2, v2);
+    a[1] = sub_turned(u1, v1);
+    a[4] = add_turned(u1, v1);
+    a[2] = sub_turned(u2, v2);
+    a[3] = add_turned(u2, v2);
   }
 };
 
@@ -144,9 +149,12 @@ struct Butterfly<T, 7> {
     const Numbers<T> v2 = sub(sub(scaled<T>(m1, vs2), scaled<T>(m2, vs3)), scaled<T>(m3, vs1));
     const Numbers<T> v3 = add(sub(scaled<T>(m1, vs3), scaled<T>(m2, vs1)), scaled<T>(m3, vs2));
     a[0] = add(add(a[0], p1), add(p2, p3));
-    a[1] = sub_turned(u1, v1), a[6] = add_turned(u1, v1);
-    a[2] = sub_turned(u2, v2), a[5] = add_turned(u2, v2);
-    a[3] = sub_turned(u3, v3), a[4] = add_turned(u3, v3);
+    a[1] = sub_turned(u1, v1);
+    a[6] = add_turned(u1, v1);
+    a[2] = sub_turned(u2, v2);
+    a[5] = add_turned(u2, v2);
+    a[3] = sub_turned(u3, v3);
+    a[4] = add_turned(u3, v3);
   }
 };
 
@@ -349,7 +357,8 @@ Fourier<T>::Fourier(size_t size) {
     for (size_t p = 0; p < step.count; ++p)
       for (size_t k = 1; k < step.radix; ++k) push_turn(p * k, rest, step.turns);
     for (size_t k = 0; k < step.radix; ++k) push_turn(k, step.radix, step.roots);
-    rest = step.count, apart *= step.radix;
+    rest = step.count;
+    apart *= step.radix;
     steps_.push_back(std::move(step));
   }
 }

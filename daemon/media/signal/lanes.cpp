@@ -47,8 +47,10 @@ HWY_INLINE Square load(const float* a, const float* b, const float* c, const flo
 }
 HWY_INLINE void store(const Square& square, float* a, float* b, float* c, float* d) {
   const Four four;
-  hn::StoreU(square.a, four, a), hn::StoreU(square.b, four, b);
-  hn::StoreU(square.c, four, c), hn::StoreU(square.d, four, d);
+  hn::StoreU(square.a, four, a);
+  hn::StoreU(square.b, four, b);
+  hn::StoreU(square.c, four, c);
+  hn::StoreU(square.d, four, d);
 }
 
 // Both return how many they have done: a multiple of four.

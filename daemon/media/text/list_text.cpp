@@ -65,7 +65,10 @@ class ListReader {
     for (bool is_first = true;; is_first = false) {
       skip_white();
       const bool has_comma = !is_first && next() == ',';
-      if (has_comma) ++at_, skip_white();
+      if (has_comma) {
+        ++at_;
+        skip_white();
+      }
       if (at_ == end_) {
         if (has_comma) return bad(list_.place() + " is missing: the text ends behind a comma");
         return in_brackets ? Status(bad("the list has no end: a ']' is missing")) : Status(Done{});

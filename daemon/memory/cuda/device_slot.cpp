@@ -43,7 +43,8 @@ void DeviceSlot::copy(const SlotMemory& from, const Copies& copies, Published co
   for (const Literal& literal : copies.literals)
     copy.host_parts.push_back({literal.bytes.data(), to + literal.to, literal.bytes.size()});
   copy.copied = &target_->allocation->copied();
-  copy.keep = target_, copy.keep_source = source;
+  copy.keep = target_;
+  copy.keep_source = source;
   copy.published = std::move(copied);
   ring().gpu->put(std::move(copy));
 }

@@ -111,7 +111,10 @@ GpusReport Gpus::Setup::report() {
       one.state = card.is_open ? "open" : card.has_failed ? "failed" : "closed";
       if (!card.gpu) continue;
       const std::optional<Error> trouble = card.gpu->trouble();
-      if (trouble) one.state = "failed", one.reason = trouble->message;
+      if (trouble) {
+        one.state = "failed";
+        one.reason = trouble->message;
+      }
       card.gpu->report(one);
     }
   }
@@ -315,7 +318,10 @@ void Gpus::Setup::close(Card& card, const Error& reason) {
   closed.reset();  // takes the driver a while
   const std::lock_guard lock(mutex_);
   card.is_open = false;
-  if (trouble) card.has_failed = true, card.reason = trouble->message;
+  if (trouble) {
+    card.has_failed = true;
+    card.reason = trouble->message;
+  }
 }
 
 void Gpus::Setup::wind_down() {

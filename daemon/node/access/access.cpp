@@ -157,7 +157,8 @@ bool may_use(const config::DaemonSettings& settings, const std::string& pipeline
     const bool is_allowed = person.is_in(allowed);
     if (name == "*") by_star = is_allowed;
     if (name != pipeline) continue;
-    is_written = true, by_name = is_allowed;
+    is_written = true;
+    by_name = is_allowed;
   }
   return is_written ? by_name : by_star;
 }

@@ -89,7 +89,10 @@ Status Pipelines::open(const config::PipelineSpec& spec, const Opener& opener, O
   entry->shown_name = opener.looks ? spec.name : free_name(spec.name);
   entry->spec = spec;
   entry->looks = opener.looks;
-  if (opener.looks) entry->spec.cache = config::CacheForm::kOff, entry->spec.share = config::Share::kCache;
+  if (opener.looks) {
+    entry->spec.cache = config::CacheForm::kOff;
+    entry->spec.share = config::Share::kCache;
+  }
   if (!opener.within.empty()) entry->places.bounds = bounds_of(opener);
   entry->places.stores = stores_.allow(opener.stores.beginnings, opener.stores.is_bound);
   entry->uid = opener.uid;
@@ -160,7 +163,8 @@ size_t Pipelines::count_in_use(uid_t uid) const {
 
 void Pipelines::list(Entry& entry) {
   entry.listing = true;
-  entry.listed_what = {}, entry.listed = entry.to_list = 0;
+  entry.listed_what = {};
+  entry.listed = entry.to_list = 0;
   // Pipelines of the operator's take turns by themselves, and what a user sent by its user.
   const uint64_t owner = !entry.named_as.empty() ? std::hash<std::string>()(entry.key) | kOfNoUser : entry.uid;
   const auto in_flight = std::make_shared<ByteBudget>(limits_.in_flight.pipeline_bytes,
@@ -210,7 +214,9 @@ std::unique_ptr<pipeline::Pipeline> Pipelines::list_anew(const ToList& what, con
     loop_.post([this, key, counted, done, total] {
       const auto at = entries_.find(key);
       if (at == entries_.end()) return;
-      at->second->listed_what = counted, at->second->listed = done, at->second->to_list = total;
+      at->second->listed_what = counted;
+      at->second->listed = done;
+      at->second->to_list = total;
       for (const auto& waiting : at->second->waiting) waiting.on_progress(counted, done, total);
     });
   };

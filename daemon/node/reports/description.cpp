@@ -47,7 +47,8 @@ namespace {
 void add_listing_progress(Json& out, const Pipelines::Entry& entry) {
   Json& listing = out["listing"];
   listing["what"] = entry.listed_what.empty() ? "listing" : "listing " + std::string(entry.listed_what);
-  listing["done"] = entry.listed, listing["total"] = entry.to_list;
+  listing["done"] = entry.listed;
+  listing["total"] = entry.to_list;
 }
 
 // The rooms are what other pipelines' use leaves: bytes that are free, or that nobody uses.
@@ -105,7 +106,10 @@ Json ring_document(const Sight& sight, const FeedKey& key, const Feed& feed) {
                     {"lag_s", seconds(seat.lag_ns)}});
   }
   metrics::RingFigures figures = measure(key, feed);
-  if (!is_seen) figures.group.clear(), figures.readers.clear();
+  if (!is_seen) {
+    figures.group.clear();
+    figures.readers.clear();
+  }
   Json out = metrics::totals_of(figures);
   out.update({{"copied_from", feed.tap() ? feed.tap()->theirs().sharding.batch_size() : 0},
               {"jobs", jobs},
@@ -166,8 +170,12 @@ Json describe_document(const State& state, const Sight& sight, const Pipelines::
                 {"user_weight", state.pipelines.user_weight_of(entry)},
                 {"share", 0.0},
                 {"used_s", 0.0}};
-  out["fingerprint"] = "", out["code"] = "", out["stages"] = Json::array(), out["rings"] = Json::array();
-  out["sources"] = Json::array(), out["buckets"] = Json::array();
+  out["fingerprint"] = "";
+  out["code"] = "";
+  out["stages"] = Json::array();
+  out["rings"] = Json::array();
+  out["sources"] = Json::array();
+  out["buckets"] = Json::array();
   out["bad"] = {{"substituted", 0}, {"masked", 0}, {"damaged", 0}, {"unsupported", 0}, {"too_long", 0}};
   out["memory"] = {{"waits", 0}, {"waiting", 0}};
   out["in_flight"] = budget_document(ByteBudget(state.pipelines.limits().in_flight.pipeline_bytes));

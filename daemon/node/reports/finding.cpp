@@ -35,7 +35,10 @@ Result<const Pipelines::Entry*> find_pipeline(const State& state, Asker asker, c
     if (is_numbered ? !is_shown_so : !is_shown_so && entry->spec.name != name) continue;
     const bool is_trained = has_trainer(state, *entry);
     const Rank rank = {is_trained, is_trained && is_shown_so, is_trained ? 0 : entry->idle_since_ns, entry->number};
-    if (found == nullptr || rank > best) found = entry.get(), best = rank;
+    if (found == nullptr || rank > best) {
+      found = entry.get();
+      best = rank;
+    }
   }
   if (found) return found;
   if (available_pipelines(state, asker).contains(name))

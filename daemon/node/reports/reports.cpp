@@ -168,13 +168,19 @@ Json users_document(const State& state, Asker asker) {
   for (const auto& [uid, share] : state.server.users().shares()) {
     if (!sees_all && !asker.has_uid(uid)) continue;
     Json& entry = entry_of(uid);
-    entry["sessions"] = share.sessions, entry["queries"] = share.queried, entry["waits"] = share.waits;
-    entry["refused"] = share.refused, entry["unlogged"] = share.unlogged, entry["control_s"] = share.time_taken_s;
+    entry["sessions"] = share.sessions;
+    entry["queries"] = share.queried;
+    entry["waits"] = share.waits;
+    entry["refused"] = share.refused;
+    entry["unlogged"] = share.unlogged;
+    entry["control_s"] = share.time_taken_s;
   }
   for (const auto& [uid, use] : state.ring_use) {
     if (!sees_all && !asker.has_uid(uid)) continue;
     Json& entry = entry_of(uid);
-    entry["rings"] = use.rings, entry["slots"] = use.slots, entry["slot_bytes"] = use.host_bytes;
+    entry["rings"] = use.rings;
+    entry["slots"] = use.slots;
+    entry["slot_bytes"] = use.host_bytes;
   }
   Json users = Json::array();
   for (auto& [uid, entry] : of_user) users.push_back(std::move(entry));

@@ -111,7 +111,10 @@ Result<sampler::Sharding> cut_for(const State& state, const Pipelines::Entry& en
   if (question.batch_size > 0 && batch.cost)
     return usage("the batches of pipeline " + entry.shown_name +
                  " are bounded by their cost, and have no batch size of their own");
-  if (question.batch_size > 0) batch.size = question.batch_size, batch.global_size = 0;
+  if (question.batch_size > 0) {
+    batch.size = question.batch_size;
+    batch.global_size = 0;
+  }
   const uint64_t world_size = std::max<uint64_t>(question.world_size, 1);
   check_rank(world_size);
   return pipeline.sharding(batch, question.rank, world_size);

@@ -372,7 +372,10 @@ control::AttachedInfo Feed::describe_to_client(sampler::Position position) const
   info.epochs = pipeline_->spec().order.epochs;
   info.seed = pipeline_->spec().seed;
   info.position = position;
-  if (setting_.sharing) info.shared = true, info.leases_max = setting_.sharing->ring.credit;
+  if (setting_.sharing) {
+    info.shared = true;
+    info.leases_max = setting_.sharing->ring.credit;
+  }
   info.fingerprint = pipeline_->fingerprint(sharding_);
   info.key_digests = pipeline_->key_digests();
   if (pipeline_->spec().is_mix())

@@ -39,7 +39,10 @@ void check_seat(const Feed& feed, const Feed::Seat& seat, const control::AttachR
 sampler::Sharding sharding_for(const pipeline::Pipeline& pipeline, const control::AttachRequest& request) {
   const config::PipelineSpec& spec = pipeline.spec();
   config::BatchSpec batch = spec.batch;
-  if (request.batch_size) batch.size = request.batch_size, batch.global_size = 0;
+  if (request.batch_size) {
+    batch.size = request.batch_size;
+    batch.global_size = 0;
+  }
   if (request.batch_size && spec.batch.cost)
     throw SetupError(Trouble::kUsage,
                      "batch_size can't be given: the pipeline's batches are bounded by batch.cost_max and size_max, "

@@ -125,11 +125,18 @@ void append_small(const Points& points, const PictureTensor& pictures, const She
 void add_colours(std::span<const float> values, bool scale_is_known, Sheet& sheet) {
   float low = 0, high = 255;
   if (!scale_is_known) {
-    low = std::numeric_limits<float>::max(), high = std::numeric_limits<float>::lowest();
+    low = std::numeric_limits<float>::max();
+    high = std::numeric_limits<float>::lowest();
     for (const float value : values)
-      if (std::isfinite(value)) low = std::min(low, value), high = std::max(high, value);
+      if (std::isfinite(value)) {
+        low = std::min(low, value);
+        high = std::max(high, value);
+      }
     constexpr float kSlack = 1.01f;
-    if (low >= 0 && high <= 255 * kSlack) low = 0, high = high <= kSlack ? 1 : 255;
+    if (low >= 0 && high <= 255 * kSlack) {
+      low = 0;
+      high = high <= kSlack ? 1 : 255;
+    }
     sheet.is_stretched = low != 0 || (high != 1 && high != 255);
   }
   const float factor = high > low ? 255 / (high - low) : 0;
@@ -153,8 +160,10 @@ std::optional<PictureTensor> picture_tensor(const batch::Layout& layout, std::sp
     const std::vector<uint64_t> largest(shape.begin(), shape.end());
     if (!set_shape(largest, !channels_last, found)) continue;
     for (const auto& output : outputs)
-      if (const auto* normalize = output.name == place.name ? normalize_of(output) : nullptr)
-        found.mean = normalize->numbers("mean"), found.std = normalize->numbers("std");
+      if (const auto* normalize = output.name == place.name ? normalize_of(output) : nullptr) {
+        found.mean = normalize->numbers("mean");
+        found.std = normalize->numbers("std");
+      }
     return found;
   }
   return std::nullopt;
@@ -197,8 +206,11 @@ std::shared_ptr<const Sheet> SheetTaker::take(const batch::Batch& batch, uint64_
   auto sheet = std::make_shared<Sheet>();
   sheet->shape.assign(view.shape.begin() + 1, view.shape.begin() + view.rank);
   if (!set_shape(sheet->shape, pictures.channels_first, pictures)) return nullptr;
-  sheet->output = place.name, sheet->dtype = config::dtype_name(place.dtype);
-  sheet->epoch = batch.position.epoch, sheet->step = batch.position.step, sheet->samples = batch.slice.count;
+  sheet->output = place.name;
+  sheet->dtype = config::dtype_name(place.dtype);
+  sheet->epoch = batch.position.epoch;
+  sheet->step = batch.position.step;
+  sheet->samples = batch.slice.count;
   sheet->taken_ns = now_ns;
   const uint64_t longest = std::max(pictures.width, pictures.height), side = std::min(longest, kSideMax);
   sheet->width = static_cast<uint32_t>(std::max<uint64_t>(1, pictures.width * side / longest));

@@ -102,7 +102,8 @@ bool Tap::assign() {
 void Tap::begin_copy(Source& source, OpenBatch& open, uint64_t from) {
   Task& task = *idle_.back();
   idle_.pop_back();
-  task.source = &source, task.open = &open;
+  task.source = &source;
+  task.open = &open;
   const batch::Cutting cutting{
       from, open.next,
       std::min({open.batch.slice.count - open.next, source.batch.slice.count - from, rows_per_task_max_})};
@@ -115,7 +116,8 @@ void Tap::begin_copy(Source& source, OpenBatch& open, uint64_t from) {
   add_marks(cutting, source.batch, open.batch);
   count_sources(open, cutting);
   source.used_up = from + cutting.samples == source.batch.slice.count;
-  source.copying++, open.copying++;
+  source.copying++;
+  open.copying++;
   submit_(*pipeline_, task);
 }
 
@@ -135,7 +137,8 @@ void Tap::Task::run(unsigned) {
 }
 
 void Tap::on_copied(Task& task, const Status& status) {
-  task.source->copying--, task.open->copying--;
+  task.source->copying--;
+  task.open->copying--;
   idle_.push_back(&task);
   if (!status) {
     task.open->abandoned = true;

@@ -135,7 +135,8 @@ pipeline::TunerInput Tuning::measure(const std::vector<Feed*>& feeds, uint64_t n
     const Seen before = seen_[feed].batches <= now.batches ? seen_[feed] : Seen();
     input.batches += now.batches - before.batches;
     input.starved_s = std::max(input.starved_s, seconds(now.starved_ns - std::min(before.starved_ns, now.starved_ns)));
-    now.batch_ns = before.batch_ns, now.between_s = before.between_s;
+    now.batch_ns = before.batch_ns;
+    now.between_s = before.between_s;
     if (is_dry(*feed, now, now.batches - before.batches, now_ns)) input.starved_s = input.seconds;
     input.ready_low = std::min(input.ready_low, feed->take_ready_low().value_or(UINT32_MAX));
     seen[feed] = now;

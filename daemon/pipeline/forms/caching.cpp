@@ -190,8 +190,10 @@ void Caching::open(const source::Listing& listing, const sampler::Mix& mix, std:
   has_rows_ = listing.has_rows();
   if (has_rows_) taken_ = records_among(taken_, listing);
   CacheNeeds needs;
-  needs.samples = taken_, needs.passes = mix.passes(spec_.order.epochs);
-  needs.available_bytes = cache_.available_bytes(), needs.available_disk_bytes = cache_.available_disk_bytes();
+  needs.samples = taken_;
+  needs.passes = mix.passes(spec_.order.epochs);
+  needs.available_bytes = cache_.available_bytes();
+  needs.available_disk_bytes = cache_.available_disk_bytes();
   needs.has_disk = report.disk_bytes_max > 0 && report.disk_trouble.empty();
   needs.is_remote = listing.is_remote();
   for (const FieldUse& use : uses)
@@ -207,7 +209,8 @@ void Caching::open(const source::Listing& listing, const sampler::Mix& mix, std:
                               (spec_.cache == CacheForm::kAuto && needs.reads_again() && needs.why_unprepared.empty());
   Measured measured;
   if (may_be_decoded && cache_.is_on()) measured = measure(listing, mix, uses, fetcher);
-  needs.forms = measured.forms, needs.fetched_bytes_mean = measured.fetched_bytes_mean;
+  needs.forms = measured.forms;
+  needs.fetched_bytes_mean = measured.fetched_bytes_mean;
   choice_ = choose_cache(spec_.cache, needs);
   indexes_.open(cache_.is_on() && spec_.cache != CacheForm::kOff ? &cache_ : nullptr, uris_of(spec_), listing, uses);
   if (choice_.form != CacheForm::kOff && cache_.is_on()) open_shelves(listing, uses, needs, measured);
@@ -268,8 +271,11 @@ bool Caching::look_up(source::FetchRequest& request, std::vector<cache::Found>& 
       fetch.identity = found[i].identity;
     }
     if (found[i].where == Where::kMemory && found[i].confirmed) fetch.want = Want::kNothing;
-    if (found[i].where == Where::kDisk)
-      fetch.kept_fd = found[i].fd, fetch.kept_offset = found[i].offset, fetch.kept_bytes = found[i].bytes;
+    if (found[i].where == Where::kDisk) {
+      fetch.kept_fd = found[i].fd;
+      fetch.kept_offset = found[i].offset;
+      fetch.kept_bytes = found[i].bytes;
+    }
     must_fetch |= fetch.want != Want::kNothing;
   }
   return must_fetch;

@@ -90,7 +90,11 @@ Plan plan_of(const CacheNeeds& needs, std::vector<KeptForm> forms) {
     const FormMix mix = mix_for(bytes, bend);
     const double from = best.hull[mix.lower].cost, to = best.hull[mix.upper()].cost;
     const double cost = from + mix.share * (to - from) + read_cost * std::max(0.0, bend - memory);
-    if (cost < best.cost) best.mix = mix, best.bytes = bend, best.cost = cost;
+    if (cost < best.cost) {
+      best.mix = mix;
+      best.bytes = bend;
+      best.cost = cost;
+    }
   }
   best.fills_disk = best.bytes > memory;
   best.room = best.fills_disk ? disk : memory;

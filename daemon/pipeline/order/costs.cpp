@@ -29,7 +29,10 @@ struct Over {
 
   void add(uint64_t id, uint64_t of) {
     ++count;
-    if (of > cost) costliest = id, cost = of;
+    if (of > cost) {
+      costliest = id;
+      cost = of;
+    }
   }
   std::string text(const config::CostSpec& spec, const source::Listing& listing) const {
     return (count == 1 ? "1 sample costs" : std::to_string(count) + " samples cost") + " more than the " +

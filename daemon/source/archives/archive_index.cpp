@@ -119,7 +119,10 @@ class Indexer {
   // Whether there are links to follow; then the archive is read again, and each member goes to links().see().
   bool begin_links(const std::stop_token& stop) {
     while (!pending_.empty() && pending_.back().member >= index_.members.size()) pending_.pop_back();
-    for (const Pending& pending : pending_) check_stop(stop), links_.want(pending.link);
+    for (const Pending& pending : pending_) {
+      check_stop(stop);
+      links_.want(pending.link);
+    }
     return !pending_.empty();
   }
   ArchiveLinks& links() { return links_; }
@@ -331,7 +334,10 @@ ArchiveIndex index_tar(store::View& archive, const std::string& path, std::strin
   if (indexer.begin_links(stop)) {
     read_again([&](store::View& view) {
       TarReader again(view, path);
-      while (again.next(member)) check_stop(stop), indexer.links().see(member);
+      while (again.next(member)) {
+        check_stop(stop);
+        indexer.links().see(member);
+      }
     });
     indexer.end_links(stop);
   }

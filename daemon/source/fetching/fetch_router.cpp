@@ -94,7 +94,8 @@ struct FetchRouter::Inside final : FetchObserver, RemoteReads::Owner {
       return tell_later(request);
     }
     if (is_asking) return fail_later(request, std::move(started.error()));
-    request.ok = false, request.error = std::move(started.error());
+    request.ok = false;
+    request.error = std::move(started.error());
     finish(request);
   }
 
@@ -132,7 +133,10 @@ struct FetchRouter::Inside final : FetchObserver, RemoteReads::Owner {
       request.duration_ns += state.reads.duration_ns();
       return finish(request);
     }
-    if (request.ok && !state.failed) request.ok = false, request.error = std::move(state.failed.error());
+    if (request.ok && !state.failed) {
+      request.ok = false;
+      request.error = std::move(state.failed.error());
+    }
     if (!request.ok) return finish(request);
     if (state.has_read) return on_read(state.reads);
     read_remote(request, false);
@@ -142,7 +146,10 @@ struct FetchRouter::Inside final : FetchObserver, RemoteReads::Owner {
     FetchRequest& request = reads.request();
     if (reads.has_no_room()) return wait_for_room(request);
     request.duration_ns = std::max(request.duration_ns, reads.duration_ns());
-    if (Status status = reads.status(); !status) request.ok = false, request.error = std::move(status.error());
+    if (Status status = reads.status(); !status) {
+      request.ok = false;
+      request.error = std::move(status.error());
+    }
     statistics.shared.add(reads.shared());
     (request.ok ? statistics.samples : statistics.failures).add();
     if (request.ok) statistics.bytes.add(reads.bytes());

@@ -74,7 +74,10 @@ void FieldReader::read_fields(FetchRequest& request) {
     } catch (const std::bad_alloc&) {
       status = Error{Trouble::kMemory, {}};  // a sentence would need memory
     }
-    if (!status) request.ok = false, request.error = std::move(status.error());
+    if (!status) {
+      request.ok = false;
+      request.error = std::move(status.error());
+    }
   }
   if (fd_ && !has_no_room_) finish(request);
   fd_.reset();

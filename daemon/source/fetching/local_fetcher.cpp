@@ -16,7 +16,10 @@ namespace {
 FieldReader& reader_of_thread(uint64_t bytes_max) {
   thread_local uint64_t made_for = 0;
   thread_local std::unique_ptr<FieldReader> reader;
-  if (!reader || made_for != bytes_max) reader = std::make_unique<FieldReader>(bytes_max), made_for = bytes_max;
+  if (!reader || made_for != bytes_max) {
+    reader = std::make_unique<FieldReader>(bytes_max);
+    made_for = bytes_max;
+  }
   return *reader;
 }
 

@@ -43,9 +43,10 @@ bool RemoteReads::sort_out() {
     field.is_other = field.want == Want::kParts && field.is_of_identity && locator.identity.size != 0 && !is_same;
     if (field.want == Want::kParts) continue;
     if (field.want == Want::kChanged && !is_same) continue;
-    if (field.kept_fd >= 0)
-      request_.route.set_way(i, Way::kCopyAlone), is_local = true;
-    else
+    if (field.kept_fd >= 0) {
+      request_.route.set_way(i, Way::kCopyAlone);
+      is_local = true;
+    } else
       field.unchanged = field.want == Want::kChanged;
   }
   return is_local;

@@ -26,7 +26,10 @@ std::string SharedReads::key_of(const store::Store& store, const store::Read& re
   const auto* const address = &store;
   std::string key(reinterpret_cast<const char*>(&address), sizeof(address));
   const auto add = [&](uint64_t number) { key.append(reinterpret_cast<const char*>(&number), sizeof(number)); };
-  for (const store::Read::Piece& piece : read.pieces) add(piece.offset), add(piece.bytes);
+  for (const store::Read::Piece& piece : read.pieces) {
+    add(piece.offset);
+    add(piece.bytes);
+  }
   add(read.identity.size);
   add(static_cast<uint64_t>(read.identity.changed));
   return key += read.object;
@@ -61,9 +64,10 @@ std::vector<store::Read*> SharedReads::end(const std::string& key, const store::
     lends = lends && read.status && lent_count_ < kLentMax;
     const auto at = entries_.find(key);
     waiting = std::exchange(at->second.waiting, {});
-    if (lends)
-      at->second.lent = &read, ++lent_count_;
-    else
+    if (lends) {
+      at->second.lent = &read;
+      ++lent_count_;
+    } else
       entries_.erase(at);
   }
   if (!read.status) return waiting;

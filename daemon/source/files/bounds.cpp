@@ -116,7 +116,8 @@ class Bounds::Root {
     next->fd = UniqueFd(::open(folder_.path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
     struct stat status;
     if (!next->fd || ::fstat(next->fd.get(), &status) != 0) return false;
-    next->device = status.st_dev, next->inode = status.st_ino;
+    next->device = status.st_dev;
+    next->inode = status.st_ino;
     const bool is_same = tried != nullptr && tried->device == next->device && tried->inode == next->inode;
     next->path = without_slash(real_path(next->fd.get()));
     if (is_same || places_.size() == kPlacesMax) return false;

@@ -112,7 +112,10 @@ class ImageFolder : public Listing {
     if (field != kImage) return {};
     const Folder& folder = folder_of(sample);
     Locator locator{.path = file_name(folder, sample), .offset = 0, .length = -1, .folder = folder.path};
-    if (store_) locator.store = store_.get(), locator.identity = identities_[sample];
+    if (store_) {
+      locator.store = store_.get();
+      locator.identity = identities_[sample];
+    }
     return locator;
   }
   bool may_lack(uint64_t, FieldId) const override { return false; }
@@ -152,7 +155,10 @@ class ImageFolder : public Listing {
     uint64_t bytes = 0, samples = 0, folders = 0;
     for (const ClassFiles& part : files) {
       folders += part.folders.size();
-      for (const ClassFiles::Folder& folder : part.folders) bytes += folder.pictures.size(), samples += folder.count;
+      for (const ClassFiles::Folder& folder : part.folders) {
+        bytes += folder.pictures.size();
+        samples += folder.count;
+      }
     }
     names_.reserve(bytes);
     ends_.reserve(samples);

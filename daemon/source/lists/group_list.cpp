@@ -46,7 +46,10 @@ std::vector<uint64_t> read_sample_groups(const std::string& path, std::string_vi
     const uint64_t other = std::exchange(line_of[sample.id], sample.line);
     if (other == kNoLine || groups[other] == groups[sample.line]) continue;
     const uint64_t later = std::max(other, sample.line);
-    if (later < again) again = later, again_id = sample.id;
+    if (later < again) {
+      again = later;
+      again_id = sample.id;
+    }
   }
   if (again != kNoLine)
     refuse(what + ", line " + std::to_string(lines[again].line) + ": sample " + std::to_string(again_id) + " (" +

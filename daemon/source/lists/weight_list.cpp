@@ -92,7 +92,8 @@ class WeightLines {
       refuse(number, "behind the first column, of names, none is called " + quoted_column() + "; there are " +
                          std::to_string(columns_.size() - 1) + ".");
     }
-    place_ = *found, count_ = columns_.size();
+    place_ = *found;
+    count_ = columns_.size();
   }
 
   void add(uint64_t number) {

@@ -361,7 +361,10 @@ Result<ColumnValues> decode_chunk(const ChunkToDecode& what, std::span<const uin
     const Column& column = what.column;
     RowMaker rows(what);
     if (what.chunk.is_absent()) {
-      for (uint64_t row = 0; row < what.rows; ++row) rows.begin_row(), rows.add_null_row();
+      for (uint64_t row = 0; row < what.rows; ++row) {
+        rows.begin_row();
+        rows.add_null_row();
+      }
       return rows.finish();
     }
     BoundedPool pool(static_cast<int64_t>(std::min<uint64_t>(what.bytes_max, uint64_t{1} << 40)) + (1 << 20));

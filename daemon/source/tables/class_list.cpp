@@ -140,7 +140,10 @@ std::optional<ClassList> read_class_list(const std::string& classes, const Bound
           what +
           " is no JSON of classes: write a list of names, a table from names to numbers such as {\"cat\": 0}, or a "
           "table from numbers to names, such as {\"0\": \"cat\"} or {\"0\": [\"n02121808\", \"cat\"]}.");
-    for (Labelled& one : json.take()) labels.push_back(std::move(one.label)), names.push_back(std::move(one.name));
+    for (Labelled& one : json.take()) {
+      labels.push_back(std::move(one.label));
+      names.push_back(std::move(one.name));
+    }
   } else {
     labels = lines_of(text, what);
   }

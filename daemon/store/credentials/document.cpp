@@ -27,10 +27,19 @@ Result<Credentials> with_expiry(Credentials credentials, const std::string& expi
 void append_utf8(std::string& out, uint32_t code) {
   const auto byte = [&out](uint32_t value) { out += static_cast<char>(value); };
   if (code < 0x80) return byte(code);
-  if (code < 0x800) return byte(0xC0 | code >> 6), byte(0x80 | (code & 0x3F));
-  if (code < 0x10000) return byte(0xE0 | code >> 12), byte(0x80 | (code >> 6 & 0x3F)), byte(0x80 | (code & 0x3F));
-  byte(0xF0 | code >> 18), byte(0x80 | (code >> 12 & 0x3F)), byte(0x80 | (code >> 6 & 0x3F)),
-      byte(0x80 | (code & 0x3F));
+  if (code < 0x800) {
+    byte(0xC0 | code >> 6);
+    return byte(0x80 | (code & 0x3F));
+  }
+  if (code < 0x10000) {
+    byte(0xE0 | code >> 12);
+    byte(0x80 | (code >> 6 & 0x3F));
+    return byte(0x80 | (code & 0x3F));
+  }
+  byte(0xF0 | code >> 18);
+  byte(0x80 | (code >> 12 & 0x3F));
+  byte(0x80 | (code >> 6 & 0x3F));
+  byte(0x80 | (code & 0x3F));
 }
 
 // `reference` is what stands between '&' and ';'.
@@ -38,7 +47,10 @@ bool append_reference(std::string& out, std::string_view reference) {
   constexpr std::pair<std::string_view, char> kNamed[] = {
       {"amp", '&'}, {"lt", '<'}, {"gt", '>'}, {"quot", '"'}, {"apos", '\''}};
   for (const auto& [name, character] : kNamed)
-    if (reference == name) return out += character, true;
+    if (reference == name) {
+      out += character;
+      return true;
+    }
   const int base = reference.starts_with("#x") ? 16 : 10;
   if (!reference.starts_with('#')) return false;
   reference.remove_prefix(base == 16 ? 2 : 1);

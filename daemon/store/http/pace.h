@@ -36,7 +36,11 @@ class Allowance {
  private:
   void refill(uint64_t now_ns) {
     const auto most = static_cast<double>(per_s_max_);
-    if (is_new_) units_ = most, at_ns_ = now_ns, is_new_ = false;
+    if (is_new_) {
+      units_ = most;
+      at_ns_ = now_ns;
+      is_new_ = false;
+    }
     units_ = std::min(most, units_ + most * seconds(now_ns - std::min(now_ns, at_ns_)));
     at_ns_ = std::max(at_ns_, now_ns);
   }
@@ -77,7 +81,10 @@ class Setbacks {
   void on_begin(uint64_t now_ns, double chance) {
     if (is_failing()) next_ns_ = std::max(next_ns_, now_ns + pause_ns(chance));
   }
-  void on_answer() { failures_ = steps_ = 0, next_ns_ = 0; }
+  void on_answer() {
+    failures_ = steps_ = 0;
+    next_ns_ = 0;
+  }
   // An attempt that began at `started_ns` has failed. True: the endpoint is asked more seldom from now on. Of attempts
   // that ran at the same time, one counts.
   bool on_failure(uint64_t started_ns, uint64_t now_ns, double chance) {

@@ -78,7 +78,10 @@ void Transfer::prepare(const Outgoing& outgoing, const Settings& settings, User&
   curl_slist* list = nullptr;
   const auto append = [&list](const char* header) {
     curl_slist* longer = curl_slist_append(list, header);
-    if (longer == nullptr) curl_slist_free_all(list), throw std::bad_alloc();
+    if (longer == nullptr) {
+      curl_slist_free_all(list);
+      throw std::bad_alloc();
+    }
     list = longer;
   };
   append("Accept-Encoding: identity");  // without it a server may compress what it sends
@@ -133,7 +136,10 @@ size_t Transfer::take_header(char* bytes, size_t, size_t count, void* self) try 
 
 // Asks the user once what to do with the reply. False: it is to end.
 bool Transfer::decide() {
-  if (!is_decided_) is_decided_ = true, take_ = user_->on_head(*this);
+  if (!is_decided_) {
+    is_decided_ = true;
+    take_ = user_->on_head(*this);
+  }
   return take_ != Take::kStop;
 }
 

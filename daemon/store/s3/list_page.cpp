@@ -159,10 +159,16 @@ class PageVisitor : public XmlVisitor {
     if (is_encoded_) {
       char* const begin = page_.text.get() + (name.data() - page_.text.get());
       const size_t size = decode_in_place(begin, name.size(), has_written_plus_ || !has_blank_);
-      if (size == SIZE_MAX) return refuse_because("has a name that is encoded wrongly"), false;
+      if (size == SIZE_MAX) {
+        refuse_because("has a name that is encoded wrongly");
+        return false;
+      }
       name = {begin, size};
     }
-    if (name.size() > kKeyBytesMax) return refuse_long_name(), false;
+    if (name.size() > kKeyBytesMax) {
+      refuse_long_name();
+      return false;
+    }
     return true;
   }
   void refuse_long_name() {

@@ -74,7 +74,8 @@ Hash hmac(const uint8_t* key, size_t key_bytes, std::string_view text) {
   Hash short_key;
   if (key_bytes > kBlock) {
     short_key = hash_of({reinterpret_cast<const char*>(key), key_bytes});
-    key = short_key.data(), key_bytes = short_key.size();
+    key = short_key.data();
+    key_bytes = short_key.size();
   }
   std::copy(key, key + key_bytes, block.begin());
   Sha256& sha256 = own_sha256();

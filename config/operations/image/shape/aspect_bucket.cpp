@@ -35,7 +35,10 @@ std::string bind_bucket(const OperationSpec& spec, Signature& signature) {
   std::vector<PictureSize> all = sizes_in(spec.text("sizes"));
   if (all.empty()) all.emplace_back(PictureSize{1, 1});  // in the place of a wrong text
   int64_t height = 0, width = 0;
-  for (const PictureSize& size : all) height = std::max(height, size.height), width = std::max(width, size.width);
+  for (const PictureSize& size : all) {
+    height = std::max(height, size.height);
+    width = std::max(width, size.width);
+  }
   signature = resized(signature, Dimension::bounded(height), Dimension::bounded(width), true);
   for (const PictureSize& size : all) signature.sizes.push_back({size.height, size.width});
   return "";

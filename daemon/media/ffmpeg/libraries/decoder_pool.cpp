@@ -117,7 +117,8 @@ int OpenedDecoder::send(std::span<const uint8_t> data, bool is_key, int64_t time
   add_side(AV_PKT_DATA_PALETTE, sides.palette, sent);
   const int fault = lib::avcodec_send_packet(context.get(), &sent);
   lib::av_packet_free_side_data(&sent);
-  sent.data = nullptr, sent.size = 0;
+  sent.data = nullptr;
+  sent.size = 0;
   return fault;
 }
 

@@ -59,7 +59,8 @@ bool begins_matroska(Bytes head) {
   size_t begin = 5, bytes = head[4] & 0x7F;
   if (head[4] == 1) {  // the length has 8 bytes
     if (head.size() < 12 || number_in(head, 5, 4) != 0) return false;
-    begin = 12, bytes = number_in(head, 9, 3);
+    begin = 12;
+    bytes = number_in(head, 9, 3);
   } else if (head[4] < 0x80 || head[4] == 0xFF) {
     return false;
   }

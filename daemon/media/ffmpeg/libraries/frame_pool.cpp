@@ -138,7 +138,8 @@ struct FramePool::Inside {
     }
     best->start = best->memory.resize_aligned(size, kBlockAlignment);
     std::memset(best->start, 0, size);
-    best->bytes = size, best->decoder = decoder;
+    best->bytes = size;
+    best->decoder = decoder;
     return best;
   }
 

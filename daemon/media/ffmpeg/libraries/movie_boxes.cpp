@@ -38,7 +38,8 @@ std::optional<Box> read_box(std::span<const uint8_t> head, uint64_t left) {
   uint64_t bytes = big_endian(head.first(4)), head_bytes = kShortBoxHeadBytes;
   if (bytes == 1) {
     if (head.size() < kBoxHeadBytes) return std::nullopt;
-    bytes = big_endian(head.subspan(8, 8)), head_bytes = kBoxHeadBytes;
+    bytes = big_endian(head.subspan(8, 8));
+    head_bytes = kBoxHeadBytes;
   } else if (bytes == 0) {
     bytes = left;  // to the file's end
   }

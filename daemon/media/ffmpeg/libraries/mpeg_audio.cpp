@@ -62,7 +62,8 @@ MpegPacket look_at_mpeg_packet(std::span<const uint8_t> packet) {
     const std::optional<MpegFrame> frame = mpeg_frame(header_in(packet));
     if (!frame || frame->bytes == 0) return found;
     found.samples += frame->samples;
-    found.rate_hz = frame->rate_hz, found.channels = frame->channels;
+    found.rate_hz = frame->rate_hz;
+    found.channels = frame->channels;
     found.is_whole = packet.size() >= frame->bytes;
     packet = packet.subspan(std::min<size_t>(packet.size(), frame->bytes));
   }

@@ -63,7 +63,8 @@ void skip_scaling_list(Bits& bits, int size) {
 void skip_chroma_and_scaling(Bits& bits) {
   const uint32_t chroma_format = bits.number();
   if (chroma_format == 3) bits.skip(1);
-  bits.number(), bits.number();  // depths
+  bits.number();
+  bits.number();  // depths
   bits.skip(1);
   if (bits.bit() == 0) return;
   for (int i = 0; i < (chroma_format == 3 ? 12 : 8); ++i)
@@ -75,7 +76,8 @@ void skip_order_count(Bits& bits) {
   if (type == 0) bits.number();
   if (type != 1) return;
   bits.skip(1);
-  bits.number(), bits.number();
+  bits.number();
+  bits.number();
   const uint32_t cycle = std::min<uint32_t>(bits.number(), 255);
   for (uint32_t i = 0; i < cycle; ++i) bits.number();
 }
@@ -94,7 +96,8 @@ bool may_have_fields(std::span<const uint8_t> unit) {
   skip_order_count(bits);
   bits.number();
   bits.skip(1);
-  bits.number(), bits.number();  // width and height
+  bits.number();
+  bits.number();  // width and height
   const bool has_frames_alone = bits.bit() == 1;
   return bits.is_over() || !has_frames_alone;
 }

@@ -76,7 +76,9 @@ Result<const AVFrame*> FrameConverter::converted(const AVFrame& frame, const Fra
   const AVPixelFormat format = target_of(wanted, own);
   if (picture == look.picture && plain(format) == plain(own)) return &frame;
   if (lib::av_frame_copy_props(out_.get(), &frame) < 0) throw std::bad_alloc();
-  out_->format = format, out_->width = look.picture.width, out_->height = look.picture.height;
+  out_->format = format;
+  out_->width = look.picture.width;
+  out_->height = look.picture.height;
   const VideoColours colours = colours_behind(frame, *out_);
   tell(colours, is_rgb(own), *out_);
   if (!pool_.lend_frame(*out_)) return media::no_room();
@@ -84,7 +86,8 @@ Result<const AVFrame*> FrameConverter::converted(const AVFrame& frame, const Fra
       has_fields && has_whole_fields(own, picture.height) && has_whole_fields(format, look.picture.height);
   ScalerKey key{picture, look.picture, own, format, colours_of(frame), colours};
   if (is_parted) {
-    key.from.height /= 2, key.to.height /= 2;
+    key.from.height /= 2;
+    key.to.height /= 2;
     for (key.field = 1; key.field <= 2; ++key.field)
       if (const Status scaled = scale(frame, *out_, key); !scaled) return scaled.error();
   } else if (const Status scaled = scale(frame, *out_, key); !scaled) {
@@ -107,7 +110,8 @@ Status FrameConverter::scale(const AVFrame& from, AVFrame& to, const ScalerKey& 
   for (int i = 0; i < 4; ++i) {
     if (from.data[i] != nullptr) in[i] = from.data[i] + static_cast<ptrdiff_t>(first) * from.linesize[i];
     if (to.data[i] != nullptr) out[i] = to.data[i] + static_cast<ptrdiff_t>(first) * to.linesize[i];
-    in_strides[i] = lines * from.linesize[i], out_strides[i] = lines * to.linesize[i];
+    in_strides[i] = lines * from.linesize[i];
+    out_strides[i] = lines * to.linesize[i];
   }
   const int scaled = lib::sws_scale(kept.scaler.get(), in, in_strides, 0, key.from.height, out, out_strides);
   if (scaled != key.to.height) return Error{Trouble::kInternal, "swscale gave another picture than it was asked for"};

@@ -26,10 +26,16 @@ constexpr uint8_t kIsInterlaced = 1, kBeginsWithEvenLines = 2;  // of a frame, a
 uint64_t aligned(uint64_t bytes) { return (bytes + kFormAlignment - 1) / kFormAlignment * kFormAlignment; }
 
 void tell_looks(const AVFrame& frame, Head& head) {
-  head.format = frame.format, head.width = frame.width, head.height = frame.height;
-  head.aspect_across = frame.sample_aspect_ratio.num, head.aspect_down = frame.sample_aspect_ratio.den;
-  head.space = frame.colorspace, head.range = frame.color_range, head.primaries = frame.color_primaries;
-  head.transfer = frame.color_trc, head.location = AVCHROMA_LOC_UNSPECIFIED;  // nobody asks for it
+  head.format = frame.format;
+  head.width = frame.width;
+  head.height = frame.height;
+  head.aspect_across = frame.sample_aspect_ratio.num;
+  head.aspect_down = frame.sample_aspect_ratio.den;
+  head.space = frame.colorspace;
+  head.range = frame.color_range;
+  head.primaries = frame.color_primaries;
+  head.transfer = frame.color_trc;
+  head.location = AVCHROMA_LOC_UNSPECIFIED;  // nobody asks for it
 }
 
 std::optional<Head> head_for(const VideoIndex& index, std::string_view packed, const AVFrame& frame) {
@@ -134,7 +140,9 @@ Status KeptFrames::give(uint32_t number, FrameMemory& memory, const VideoSink& s
   if (number >= head.frames) return Error{Trouble::kContent, "the kept video has no frame " + std::to_string(number)};
   const FrameHandle frame(allocated(lib::av_frame_alloc()));
   fill_planes(head, bytes_.data(), number, *frame);
-  frame->format = head.format, frame->width = head.width, frame->height = head.height;
+  frame->format = head.format;
+  frame->width = head.width;
+  frame->height = head.height;
   frame->colorspace = static_cast<AVColorSpace>(head.space);
   frame->color_range = static_cast<AVColorRange>(head.range);
   frame->color_primaries = static_cast<AVColorPrimaries>(head.primaries);

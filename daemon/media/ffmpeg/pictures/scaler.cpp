@@ -82,10 +82,14 @@ VideoColours colours_of(const AVFrame& frame) {
 Scaler make_scaler(const ScalerKey& key) {
   Scaler scaler(allocated(lib::sws_alloc_context()));
   const auto set = [&](const char* name, int64_t value) { lib::av_opt_set_int(scaler.get(), name, value, 0); };
-  set("srcw", key.from.width), set("srch", key.from.height);
-  set("dstw", key.to.width), set("dsth", key.to.height);
-  set("src_format", plain(key.from_format)), set("dst_format", plain(key.to_format));
-  set("src_range", key.from_colours.is_full_range), set("dst_range", key.to_colours.is_full_range);
+  set("srcw", key.from.width);
+  set("srch", key.from.height);
+  set("dstw", key.to.width);
+  set("dsth", key.to.height);
+  set("src_format", plain(key.from_format));
+  set("dst_format", plain(key.to_format));
+  set("src_range", key.from_colours.is_full_range);
+  set("dst_range", key.to_colours.is_full_range);
   set("sws_flags", SWS_BICUBIC | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT | SWS_FULL_CHR_H_INP | SWS_BITEXACT);
   // In 256ths of a luma line, as FFmpeg's filter "scale" places it.
   const int chroma_line = key.field == 1 ? 64 : 192;

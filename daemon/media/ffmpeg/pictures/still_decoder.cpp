@@ -28,7 +28,8 @@ CodecParameters parameters_of(const StillCell& cell, const Size& size) {
   CodecParameters parameters(allocated(lib::avcodec_parameters_alloc()));
   parameters->codec_type = AVMEDIA_TYPE_VIDEO;
   parameters->codec_id = AV_CODEC_ID_HEVC;
-  parameters->width = size.width, parameters->height = size.height;
+  parameters->width = size.width;
+  parameters->height = size.height;
   const size_t bytes = cell.header.size();
   parameters->extradata = static_cast<uint8_t*>(allocated(lib::av_malloc(bytes + AV_INPUT_BUFFER_PADDING_SIZE)));
   std::memset(parameters->extradata, 0, bytes + AV_INPUT_BUFFER_PADDING_SIZE);
@@ -128,7 +129,8 @@ class StillDecoder::Inside {
                    " pixels, and its header claims " + text_of(grid_.cell));
     if (cells() == 1) {
       picture_.reset(allocated(lib::av_frame_clone(&frame)));
-      picture_->width = grid_.picture.width, picture_->height = grid_.picture.height;
+      picture_->width = grid_.picture.width;
+      picture_->height = grid_.picture.height;
       return Done{};
     }
     if (added_ == 0) {
@@ -153,8 +155,10 @@ class StillDecoder::Inside {
       return not_taken("cells whose borders cut through samples of chroma");
     picture_.reset(allocated(lib::av_frame_alloc()));
     picture_->format = frame.format;
-    picture_->width = grid_.picture.width, picture_->height = grid_.picture.height;
-    picture_->colorspace = frame.colorspace, picture_->color_range = frame.color_range;
+    picture_->width = grid_.picture.width;
+    picture_->height = grid_.picture.height;
+    picture_->colorspace = frame.colorspace;
+    picture_->color_range = frame.color_range;
     if (!whole_.lend_frame(*picture_)) throw std::bad_alloc();
     return Done{};
   }
@@ -188,7 +192,8 @@ class StillDecoder::Inside {
       const uint8_t* in = frame.data[at];
       for (int row = plane.down(height); row > 0; --row) {
         std::memcpy(out, in, plane.row_bytes(width));
-        out += picture_->linesize[at], in += frame.linesize[at];
+        out += picture_->linesize[at];
+        in += frame.linesize[at];
       }
     }
   }

@@ -143,7 +143,8 @@ class Indexer {
     kept.is_key = (packet.flags & AV_PKT_FLAG_KEY) != 0;
     kept.is_discarded = (packet.flags & AV_PKT_FLAG_DISCARD) != 0;
     const PacketPlace place = input_.place_of(packet, index_.copied);
-    kept.offset = place.offset, kept.is_copied = place.is_copied;
+    kept.offset = place.offset;
+    kept.is_copied = place.is_copied;
     const bool is_timed = packet.pts != AV_NOPTS_VALUE;
     kept.time = is_timed ? packet.pts : 0;
     const auto number = static_cast<uint32_t>(index_.packets.size());
@@ -173,8 +174,10 @@ class Indexer {
   void time_evenly() {
     const AVRational rate = lib::av_guess_frame_rate(&input_.context(), stream_, nullptr);
     index_.tick_s = rate.num > 0 && rate.den > 0 ? av_q2d(av_inv_q(rate)) : 1.0 / 25;
-    for (size_t i = 0; i < index_.frames.size(); ++i)
-      index_.frames[i].time = static_cast<int64_t>(i), index_.frames[i].duration = 1;
+    for (size_t i = 0; i < index_.frames.size(); ++i) {
+      index_.frames[i].time = static_cast<int64_t>(i);
+      index_.frames[i].duration = 1;
+    }
   }
 
   // Of each frame, those before it in the order of decoding that are shown behind it; the most of them.

@@ -57,7 +57,9 @@ class AudioDecoder::Decoding {
   void start_from(size_t packet) { start_min_ = packet; }
 
   Status run(uint64_t first, uint64_t count, const SampleTarget& target) {
-    first_ = next_ = first, end_ = first + count, to_ = &target;
+    first_ = next_ = first;
+    end_ = first + count;
+    to_ = &target;
     target_ = link_.packet_of(first);
     const size_t start = std::max(link_.start_of(target_), start_min_);
     if (start > 0 && link_.needs_first_packet())
@@ -96,7 +98,8 @@ class AudioDecoder::Decoding {
       return std::nullopt;
     }
     ++decoder_.own_packets_;
-    current_ = static_cast<int64_t>(number), within_ = 0;
+    current_ = static_cast<int64_t>(number);
+    within_ = 0;
     return take(OwnFrame{decoder_.flac_, flac_->channels}, decoder_.flac_.samples());
   }
 
@@ -134,7 +137,10 @@ class AudioDecoder::Decoding {
 
   // The decoder may give several frames of a packet; all but the first one have no time.
   Status take(const AVFrame& frame) {
-    if (frame.pts != AV_NOPTS_VALUE) current_ = frame.pts, within_ = 0;
+    if (frame.pts != AV_NOPTS_VALUE) {
+      current_ = frame.pts;
+      within_ = 0;
+    }
     if (frame.nb_samples < 0 || current_ < 0) return damaged();
     const auto samples = static_cast<uint64_t>(frame.nb_samples);
     if (!is_wanted()) return pass(samples);
@@ -260,7 +266,8 @@ Status AudioDecoder::decode_to(SampleTarget target, const AudioIndex& index, con
                                ? Decoding(*this, link, file).run(at, some, target)
                                : decode_resampled(target, index.rate_hz, link, file, at, some);
     if (!decoded) return decoded;
-    target = target.behind(some), first += some;
+    target = target.behind(some);
+    first += some;
   }
   return Done{};
 }
@@ -278,7 +285,8 @@ Status AudioDecoder::decode_resampled(SampleTarget target, int rate_hz, const Au
   for (const uint64_t end = first + count; first < end;) {
     const uint64_t some = std::min(step, end - first);
     const auto [in_first, in_count] = resampler.inputs(first, some, link.samples);
-    in.resize(in_count * planes), mean.resize(target.is_mean ? some * planes : 0);
+    in.resize(in_count * planes);
+    mean.resize(target.is_mean ? some * planes : 0);
     const Status decoded =
         Decoding(*this, link, file).run(in_first, in_count, {in.data(), in_count, target.channels, false});
     if (!decoded) return decoded;
@@ -289,7 +297,8 @@ Status AudioDecoder::decode_resampled(SampleTarget target, int rate_hz, const Au
       resampler.run(std::span(in).subspan(plane * in_count, in_count), in_first, first, {out + plane * stride, some},
                     resampling_);
     if (target.is_mean) write_mean_of(mean, planes, target.to);
-    target = target.behind(some), first += some;
+    target = target.behind(some);
+    first += some;
   }
   return Done{};
 }

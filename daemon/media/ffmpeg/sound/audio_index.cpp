@@ -31,7 +31,8 @@ Status leave_out_cut_packet(FoundLinks& found, const ByteParts& file, const medi
       found.foreign_bytes += bytes;
       return Done{};
     }
-    samples += link.packets[number].count, bytes += link.packets[number].bytes;
+    samples += link.packets[number].count;
+    bytes += link.packets[number].bytes;
   }
   return Done{};
 }
@@ -101,7 +102,10 @@ class ChainIndexer {
 }  // namespace
 
 void AudioIndex::append(AudioLink link) {
-  if (links.empty()) rate_hz = link.rate_hz, channels = link.channels;
+  if (links.empty()) {
+    rate_hz = link.rate_hz;
+    channels = link.channels;
+  }
   const auto common = static_cast<uint64_t>(std::gcd(rate_hz, link.rate_hz));
   const uint64_t from = static_cast<uint64_t>(link.rate_hz) / common, to = static_cast<uint64_t>(rate_hz) / common;
   link.begin = samples;

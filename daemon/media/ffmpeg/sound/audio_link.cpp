@@ -47,7 +47,9 @@ void AudioLink::append(const AudioLink& link) {
     packets.push_back(packet);
   }
   copied.insert(copied.end(), link.copied.begin(), link.copied.end());
-  samples += link.samples, delay += link.delay, padding += link.padding;
+  samples += link.samples;
+  delay += link.delay;
+  padding += link.padding;
   preroll = std::max(preroll, link.preroll);
 }
 

@@ -234,7 +234,8 @@ class LinkIndexer {
     kept.bytes = static_cast<uint32_t>(packet.size);
     kept.decoded = sound.samples;
     const PacketPlace place = input_.place_of(packet, link().copied);
-    kept.offset = place.offset, kept.is_copied = place.is_copied;
+    kept.offset = place.offset;
+    kept.is_copied = place.is_copied;
     if (shows_frames(stream_->codecpar->codec_id)) {
       const std::span<const uint8_t> data(packet.data, kept.bytes);
       if (sound.samples == 0 || foreign_.is_in_tag(kept)) {
@@ -285,7 +286,8 @@ class LinkIndexer {
 
   void lengthen_last(uint32_t samples) {
     AudioPacket& last = link().packets.back();
-    last.decoded += samples, last.count += samples;
+    last.decoded += samples;
+    last.count += samples;
     link().samples += samples;
   }
 
@@ -361,7 +363,10 @@ class LinkIndexer {
     kept.skipped = std::min(skip_, kept.decoded);
     skip_ -= kept.skipped;
     kept.count = kept.decoded - kept.skipped;
-    if ((packet.flags & AV_PKT_FLAG_DISCARD) != 0) kept.skipped = kept.decoded, kept.count = 0;
+    if ((packet.flags & AV_PKT_FLAG_DISCARD) != 0) {
+      kept.skipped = kept.decoded;
+      kept.count = 0;
+    }
     link().delay += kept.skipped;
     if (at_end > kept.count) at_end = 0;
     kept.count -= at_end;

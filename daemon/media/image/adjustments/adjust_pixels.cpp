@@ -42,7 +42,9 @@ void map_values(const PointTables& tables, const AdjustedPicture& picture) {
   }
   each_pixel(picture, [&](uint8_t* pixel) {
     const uint8_t red = pixel[order[0]], green = pixel[order[1]], blue = pixel[order[2]];
-    pixel[0] = table[0][red], pixel[1] = table[1][green], pixel[2] = table[2][blue];
+    pixel[0] = table[0][red];
+    pixel[1] = table[1][green];
+    pixel[2] = table[2][blue];
   });
 }
 
@@ -62,8 +64,11 @@ std::array<Histogram, 3> histograms(const AdjustedPicture& picture) {
     each_value(picture, [&](uint8_t value) { ++counts[0][value]; });
     return counts;
   }
-  each_pixel(picture,
-             [&](const uint8_t* pixel) { ++counts[0][pixel[0]], ++counts[1][pixel[1]], ++counts[2][pixel[2]]; });
+  each_pixel(picture, [&](const uint8_t* pixel) {
+    ++counts[0][pixel[0]];
+    ++counts[1][pixel[1]];
+    ++counts[2][pixel[2]];
+  });
   return counts;
 }
 

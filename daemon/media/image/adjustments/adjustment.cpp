@@ -76,7 +76,10 @@ ValueTable autocontrast_table(const Histogram& counts) {
   const auto after = counts.rend() - std::find_if(counts.rbegin(), counts.rend(), occurs);
   auto least = static_cast<float>(first);
   float scale = (static_cast<float>(after - 1) - least) * (1 / kWhiteValue);
-  if (scale == 0) least = 0, scale = 1;
+  if (scale == 0) {
+    least = 0;
+    scale = 1;
+  }
   return table_of([=](int value) { return value_of((static_cast<float>(value) - least) / scale); });
 }
 
@@ -113,8 +116,10 @@ struct Adjuster::Inside {
   void permute(const std::array<uint8_t, 3>& order) {
     begin();
     const PointTables before = tables;
-    for (size_t i = 0; i < order.size(); ++i)
-      tables.table[i] = before.table[order[i]], tables.order[i] = before.order[order[i]];
+    for (size_t i = 0; i < order.size(); ++i) {
+      tables.table[i] = before.table[order[i]];
+      tables.order[i] = before.order[order[i]];
+    }
   }
   bool run_table(const Adjustment& adjustment, const AdjustedPicture& picture);
   void run_colours(const Adjustment& adjustment, AdjustedPicture& picture);
@@ -158,32 +163,44 @@ bool Adjuster::Inside::run_table(const Adjustment& adjustment, const AdjustedPic
   const auto amount = static_cast<float>(adjustment.amount);
   switch (adjustment.kind) {
     case Kind::kBrightness:
-      return then(brightness_table(amount)), true;
+      then(brightness_table(amount));
+      return true;
     case Kind::kContrast:
       finish(picture);
-      if (adjustment.has_pillows_values) return then(pillow_contrast_table(picture, amount)), true;
-      return then(contrast_table(amount, static_cast<float>(1 - adjustment.amount), grey_mean(picture))), true;
+      if (adjustment.has_pillows_values) {
+        then(pillow_contrast_table(picture, amount));
+        return true;
+      }
+      then(contrast_table(amount, static_cast<float>(1 - adjustment.amount), grey_mean(picture)));
+      return true;
     case Kind::kGamma:
-      return then(gamma_table(amount, static_cast<float>(adjustment.gain))), true;
+      then(gamma_table(amount, static_cast<float>(adjustment.gain)));
+      return true;
     case Kind::kHsvGains:
       if (picture.channels != 1) return false;
-      return then(hsv_tables(adjustment.gains).value), true;
+      then(hsv_tables(adjustment.gains).value);
+      return true;
     case Kind::kPosterize:
-      return then(posterize_table(static_cast<int>(adjustment.amount))), true;
+      then(posterize_table(static_cast<int>(adjustment.amount)));
+      return true;
     case Kind::kSolarize:
-      return then(solarize_table(amount)), true;
+      then(solarize_table(amount));
+      return true;
     case Kind::kSolarizeAdd:
-      return then(solarize_add_table(static_cast<int>(adjustment.amount))), true;
+      then(solarize_add_table(static_cast<int>(adjustment.amount)));
+      return true;
     case Kind::kInvert:
-      return then(solarize_table(0)), true;
+      then(solarize_table(0));
+      return true;
     case Kind::kPermutation:
       if (picture.channels == 3) permute(adjustment.order);
       return true;
     case Kind::kEqualize:
-      return run_histograms(picture, equalize_table), true;
+      run_histograms(picture, equalize_table);
+      return true;
     case Kind::kAutocontrast:
-      return run_histograms(picture, adjustment.has_pillows_values ? pillow_autocontrast_table : autocontrast_table),
-             true;
+      run_histograms(picture, adjustment.has_pillows_values ? pillow_autocontrast_table : autocontrast_table);
+      return true;
     default:
       return false;
   }

@@ -112,7 +112,10 @@ class Adjuster {
   // warps change its size.
   void run(std::span<const Adjustment> adjustments, size_t pass, AdjustedPicture& picture);
   // Measures each adjustment from now on, and bounds it; null: nobody does. Borrowed.
-  void set_work(media::WorkTimer* timer, media::WorkGuard* guard) { timer_ = timer, guard_ = guard; }
+  void set_work(media::WorkTimer* timer, media::WorkGuard* guard) {
+    timer_ = timer;
+    guard_ = guard;
+  }
 
  private:
   struct Inside;

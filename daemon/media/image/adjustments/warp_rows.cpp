@@ -69,7 +69,8 @@ namespace {
 template <typename Map>
 HWY_INLINE void fill(const Map& map, int y, const Size& source, std::span<float> xs, std::span<float> ys) {
   const int width = static_cast<int>(xs.size());
-  float *const to_x = xs.data(), *const to_y = ys.data();
+  float* const to_x = xs.data();
+  float* const to_y = ys.data();
   for (int x = 0; x < width; ++x) {
     const Spot spot = map(x, y);
     to_x[x] = bounded(spot.x, source.width);

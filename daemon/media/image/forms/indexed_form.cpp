@@ -40,7 +40,10 @@ Result<Content> content_of(const media::Field& field, ImageDecoder& decoder, siz
   std::span<const uint8_t> plain;
   const Status transcoded = decoder.transcode(aligned_planes(decoding.memory, planes_bytes), plain);
   if (!transcoded) return transcoded.error();
-  if (!plain.empty()) content.bytes = plain, content.index_bytes = decoder.index_bytes();
+  if (!plain.empty()) {
+    content.bytes = plain;
+    content.index_bytes = decoder.index_bytes();
+  }
   return content;
 }
 

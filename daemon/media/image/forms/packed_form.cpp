@@ -26,7 +26,9 @@ void write_header(const PlanesShape& shape, uint8_t* memory) {
     memory[kWidthAt + i] = static_cast<uint8_t>(shape.picture.width >> 8 * i);
     memory[kHeightAt + i] = static_cast<uint8_t>(shape.picture.height >> 8 * i);
   }
-  memory[kAcrossAt] = shape.chroma_across, memory[kDownAt] = shape.chroma_down, memory[kGreyAt] = shape.grey ? 1 : 0;
+  memory[kAcrossAt] = shape.chroma_across;
+  memory[kDownAt] = shape.chroma_down;
+  memory[kGreyAt] = shape.grey ? 1 : 0;
 }
 
 // Gives what was packed to the keeper. Then it stands for the field.

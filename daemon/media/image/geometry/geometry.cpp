@@ -147,7 +147,10 @@ void resize_box(const Box& box, const Size& size, const Resampling& how, Geometr
             .flipped_before = last.flipped};
   } else {
     Box source = box;
-    if (only_cuts(last)) crop_box(box, passes), source.x = source.y = 0;
+    if (only_cuts(last)) {
+      crop_box(box, passes);
+      source.x = source.y = 0;
+    }
     passes.push_back({.box = source, .size = size, .window = whole, .antialias = how.antialias, .filter = filter});
   }
 }
@@ -231,7 +234,8 @@ void resolve(const GeometrySteps& steps, const Size& picture, const Draws& draws
 void take_stored(const Size& is_shown, const Size& stored, Geometry& geometry) {
   Pass& first = geometry.passes.front();
   if (may_be_cut_later(first, is_shown)) {
-    first.window.x += first.box.x, first.window.y += first.box.y;
+    first.window.x += first.box.x;
+    first.window.y += first.box.y;
     first.box = {0, 0, stored.width, stored.height};
     first.size = is_shown;
     first.antialias = true;

@@ -30,7 +30,8 @@ class Ahead {
       at_ = 0;
       row_ += from_->stride_bytes;
       if (++y_ < end_) continue;
-      --left_, ++from_;
+      --left_;
+      ++from_;
       begin_source();
     }
   }

@@ -114,7 +114,9 @@ void horizontal_row(const Band& band, int row) {
     }
     if (band.tagged != nullptr) {
       const int more = product(first, band.tagged->luma) - band.tagged->black;
-      red += more, green += more, blue += more;
+      red += more;
+      green += more;
+      blue += more;
     }
     to[0] = rounded(red);
     to[columns.green] = rounded(green);
@@ -291,7 +293,8 @@ struct Rgb {
 HWY_INLINE Rgb rgb_of(Vector luma, Vector cb, Vector cr) {
   const Lanes d;
   const auto middle = hn::Set(d, kMiddle);
-  cb = hn::Sub(cb, middle), cr = hn::Sub(cr, middle);
+  cb = hn::Sub(cb, middle);
+  cr = hn::Sub(cr, middle);
   const auto times = [d](Vector v, int16_t factor) HWY_ATTR { return hn::MulFixedPoint15(v, hn::Set(d, factor)); };
   const auto green = hn::Add(times(cb, kGreenFromCb), times(cr, kGreenFromCr));
   return {hn::SaturatedAdd(luma, hn::Add(cr, times(cr, kRedFromCr))), hn::SaturatedAdd(luma, green),
@@ -302,7 +305,8 @@ HWY_INLINE Rgb rgb_of(Vector luma, Vector cb, Vector cr) {
 HWY_INLINE Rgb tagged_rgb_of(const TaggedColours& by, Vector luma, Vector cb, Vector cr) {
   const Lanes d;
   const auto middle = hn::Set(d, kMiddle);
-  cb = hn::Sub(cb, middle), cr = hn::Sub(cr, middle);
+  cb = hn::Sub(cb, middle);
+  cr = hn::Sub(cr, middle);
   const auto times = [d](Vector v, int16_t factor) HWY_ATTR { return hn::MulFixedPoint15(v, hn::Set(d, factor)); };
   const auto more = hn::Sub(times(luma, by.luma), hn::Set(d, by.black));
   const auto red = hn::SaturatedAdd(hn::SaturatedAdd(cr, times(cr, by.red_from_cr)), more);

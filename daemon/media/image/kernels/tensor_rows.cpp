@@ -173,8 +173,10 @@ HWY_INLINE void pixels_row(const TensorFormat& format, const typename Pixel::Sam
   const hn::Rebind<typename Pixel::Sample, Floats> ds;
   const size_t lanes = hn::Lanes(d);
   HWY_ALIGN float factor[kChannels * 16], offset[kChannels * 16];
-  for (size_t i = 0; i < kChannels * lanes; ++i)
-    factor[i] = format.factor[i % kChannels], offset[i] = format.offset[i % kChannels];
+  for (size_t i = 0; i < kChannels * lanes; ++i) {
+    factor[i] = format.factor[i % kChannels];
+    offset[i] = format.offset[i % kChannels];
+  }
   const auto step = [&](int x) HWY_ATTR {
     for (size_t i = 0; i < kChannels; ++i) {
       const size_t at = static_cast<size_t>(x) * kChannels + i * lanes;

@@ -68,7 +68,10 @@ void AxisWeights::fill(const AxisRequest& request) {
     if (taps_ > kTapsFew) fill_one(i, distance, scale.support, scale.pixel, request);
     before += scale.step_whole;
     part += scale.step_part;
-    if (part >= scale.pixel) part -= scale.pixel, ++before;
+    if (part >= scale.pixel) {
+      part -= scale.pixel;
+      ++before;
+    }
   }
   if (taps_ > kTapsFew) return;
   fill_few(static_cast<float>(scale.support), static_cast<float>(scale.pixel));

@@ -251,7 +251,10 @@ class CocoIndexer {
   CocoParts parts_of(const Place& place) const {
     CocoParts parts;
     const char* at = parts_.data() + place.at;
-    for (std::string_view& part : parts) part = at, at += part.size() + 1;
+    for (std::string_view& part : parts) {
+      part = at;
+      at += part.size() + 1;
+    }
     return parts;
   }
 

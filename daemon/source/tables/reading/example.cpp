@@ -168,7 +168,10 @@ Result<FeatureValues> values_of(const Feature& feature) {
   }
   uint64_t count = 0;
   const bool is_sound = for_each_field(feature.list, [&](const WireField& field) {
-    if (is_message(field, 1)) values.bytes = field.bytes, ++count;
+    if (is_message(field, 1)) {
+      values.bytes = field.bytes;
+      ++count;
+    }
     return true;
   });
   if (!is_sound) return bad_list("its list is damaged");

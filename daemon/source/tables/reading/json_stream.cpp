@@ -22,7 +22,10 @@ class ValueEnd {
           is_escaped_ = true;
         } else if (c == '"') {
           is_text_ = false;
-          if (depth_ == 0) return ++size_, true;
+          if (depth_ == 0) {
+            ++size_;
+            return true;
+          }
         }
       } else if (c == '"') {
         is_text_ = true;
@@ -31,7 +34,8 @@ class ValueEnd {
       } else if (depth_ == 0 && (c == ',' || c == ']' || c == '}' || kJsonBlanks.find(c) != kJsonBlanks.npos)) {
         return true;  // a number or a word ends before it
       } else if ((c == ']' || c == '}') && --depth_ == 0) {
-        return ++size_, true;
+        ++size_;
+        return true;
       }
     }
     return false;

@@ -57,7 +57,8 @@ AcTable::Skip skip_of(const CodeTable& codes, uint32_t next) {
     const bool fits = found.code_bits != 0 && bits + found.bits() <= kSkippedBitsMax &&
                       (found.step == kEndStep || step + found.step < static_cast<int>(kBlockSamples));
     if (!fits) break;
-    bits += found.bits(), step += found.step;
+    bits += found.bits();
+    step += found.step;
     skip = {static_cast<uint8_t>(step), static_cast<uint8_t>(bits)};
     if (found.step == kEndStep) break;
   }
@@ -77,7 +78,8 @@ bool CodeTable::make(const CodeLengths& lengths, bool is_dc) {
     if (at + count > static_cast<int>(symbols_.size())) return false;
     if (count == 0) continue;
     shift_[length] = at - code;
-    at += count, code += count;
+    at += count;
+    code += count;
     last_[length] = code - 1;
     if (code >= int32_t{1} << length) return false;  // no code is of ones alone
   }

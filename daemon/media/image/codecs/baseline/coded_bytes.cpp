@@ -42,7 +42,8 @@ void CodedBytes::append() {
     const auto* const found = static_cast<const uint8_t*>(count == 0 ? nullptr : std::memchr(first, 0xFF, count));
     const size_t plain = found == nullptr ? count : static_cast<size_t>(found - first);
     if (plain > 0) std::memcpy(bytes_.data() + end_, first, plain);
-    end_ += plain, from_ += plain;
+    end_ += plain;
+    from_ += plain;
     if (found == nullptr) {
       ended_ = from_ == coded_.size();
       continue;
@@ -50,7 +51,8 @@ void CodedBytes::append() {
     if (from_ + 1 >= coded_.size()) {
       ended_ = true;
     } else if (coded_[from_ + 1] != 0) {
-      ended_ = true, marker_ = coded_[from_ + 1];
+      ended_ = true;
+      marker_ = coded_[from_ + 1];
     } else {
       bytes_[end_++] = 0xFF;
       from_ += 2;
@@ -62,7 +64,8 @@ void CodedBytes::provide_more(Bits& bits) {
   if (!ended_) {
     const auto used = static_cast<size_t>(bits.at - bytes_.data());
     std::memmove(bytes_.data(), bits.at, end_ - used);
-    end_ -= used, passed_ += used;
+    end_ -= used;
+    passed_ += used;
     bits.at = bytes_.data();
     append();
   }

@@ -113,10 +113,14 @@ HWY_INLINE void transform_columns(Rows& rows) {
   const Wide odd0 = seven_one.times(2446 - 7373, -7373) + z3, odd3 = seven_one.times(-7373, 12299 - 7373) + z4;
   const Wide odd1 = five_three.times(16819 - 20995, -20995) + z4, odd2 = five_three.times(-20995, 25172 - 20995) + z3;
 
-  rows[0] = descaled<kDown>(sum0 + odd3), rows[7] = descaled<kDown>(sum0 - odd3);
-  rows[1] = descaled<kDown>(sum1 + odd2), rows[6] = descaled<kDown>(sum1 - odd2);
-  rows[2] = descaled<kDown>(sum2 + odd1), rows[5] = descaled<kDown>(sum2 - odd1);
-  rows[3] = descaled<kDown>(sum3 + odd0), rows[4] = descaled<kDown>(sum3 - odd0);
+  rows[0] = descaled<kDown>(sum0 + odd3);
+  rows[7] = descaled<kDown>(sum0 - odd3);
+  rows[1] = descaled<kDown>(sum1 + odd2);
+  rows[6] = descaled<kDown>(sum1 - odd2);
+  rows[2] = descaled<kDown>(sum2 + odd1);
+  rows[5] = descaled<kDown>(sum2 - odd1);
+  rows[3] = descaled<kDown>(sum3 + odd0);
+  rows[4] = descaled<kDown>(sum3 - odd0);
 }
 
 // Of each block: each step deals the rows i and i + 4 into the rows 2 i and 2 i + 1.
@@ -181,7 +185,8 @@ bool transform_row(const BlockRow& row) {
       rows[y] = hn::Mul(hn::Load(d, group + y * stride), steps[y]);
       hn::Store(zero, d, group + y * stride);
     }
-    most = hn::Max(most, rows[0]), least = hn::Min(least, rows[0]);
+    most = hn::Max(most, rows[0]);
+    least = hn::Min(least, rows[0]);
     constexpr int kFirstDown = kFractionBits - kKeptBits, kSecondDown = kFractionBits + kKeptBits + 3;
     if (is_sparse) {
       transform_columns<kFirstDown, true>(rows);

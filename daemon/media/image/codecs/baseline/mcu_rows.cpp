@@ -33,7 +33,8 @@ bool McuRows::begin(const Frame& frame, std::span<const uint8_t> coded, Columns 
     ComponentState& state = states_[c];
     state.predicted = 0;
     const int step = std::max<int>(component.steps[0], 1);
-    state.dc_least = kDcMin / step, state.dc_most = kDcMax / step;
+    state.dc_least = kDcMin / step;
+    state.dc_most = kDcMax / step;
     for (int row = 0; row < component.down; ++row) {
       state.groups[static_cast<size_t>(row)] = groups;
       groups += static_cast<size_t>(kChunkMcus * component.across) / in_group_ * group_samples(in_group_);
@@ -42,8 +43,10 @@ bool McuRows::begin(const Frame& frame, std::span<const uint8_t> coded, Columns 
   restarts_in_ = frame.restart_interval == 0 ? UINT32_MAX : frame.restart_interval;
   next_restart_ = 0;
   scan_ = coded;
-  number_ = 0, next_point_ = kNoPoint;
-  writer_ = nullptr, packed_ = nullptr;
+  number_ = 0;
+  next_point_ = kNoPoint;
+  writer_ = nullptr;
+  packed_ = nullptr;
   index_.reset();
   has_gaps_ = false;
   coded_.begin(coded, bits_);
@@ -76,7 +79,8 @@ bool McuRows::jump_to(uint32_t mcu, uint32_t end) {
   bits_.refill();
   bits_.drop(static_cast<int>(point.bit % 8));
   for (size_t c = 0; c < frame_->components; ++c) states_[c].predicted = point.predicted[c];
-  number_ = from * spacing, next_point_ = number_ + spacing;
+  number_ = from * spacing;
+  next_point_ = number_ + spacing;
   mcu_ -= static_cast<int>(mcu - number_);
   if (const uint32_t interval = frame_->restart_interval; interval != 0) {
     // A marker that stands at the point was not passed yet.

@@ -59,7 +59,9 @@ void PackedWriter::make_room(Row& row, size_t blocks) {
   const PackedRowParts parts(blocks);
   row.blocks = row.value_bytes = 0;
   const auto grow = [](std::vector<uint8_t>& part, size_t bytes) { part.resize(std::max(part.size(), bytes)); };
-  grow(row.heads, parts.heads), grow(row.places, parts.places), grow(row.dcs, parts.dcs);
+  grow(row.heads, parts.heads);
+  grow(row.places, parts.places);
+  grow(row.dcs, parts.dcs);
   grow(row.values, blocks * kPackedBytesMax + kPackedSlackBytes);
 }
 
@@ -91,7 +93,9 @@ void PackedWriter::end_row(Plane& plane, Row& row) {
   const auto append_first = [this](const std::vector<uint8_t>& part, size_t bytes) {
     picture_.insert(picture_.end(), part.data(), part.data() + bytes);
   };
-  append_first(row.heads, parts.heads), append_first(row.places, parts.places), append_first(row.dcs, parts.dcs);
+  append_first(row.heads, parts.heads);
+  append_first(row.places, parts.places);
+  append_first(row.dcs, parts.dcs);
   append_first(row.values, row.value_bytes);
   is_packable_ = is_packable_ && picture_.size() < UINT32_MAX;
   row.blocks = row.value_bytes = 0;
@@ -124,7 +128,8 @@ std::optional<PackedPicture> PackedPicture::view(std::span<const uint8_t> bytes)
     PackedPlane& plane = picture.planes_[i];
     const uint32_t across = number_at(bytes, at), down = number_at(bytes, at + sizeof(uint32_t));
     if (across < 1 || across > kBlocksMax || down < 1 || down > kBlocksMax) return std::nullopt;
-    plane.blocks_across = static_cast<int>(across), plane.blocks_down = static_cast<int>(down);
+    plane.blocks_across = static_cast<int>(across);
+    plane.blocks_down = static_cast<int>(down);
     at += 2 * sizeof(uint32_t);
     for (uint16_t& step : plane.steps) {
       step = number_at<uint16_t>(bytes, at);

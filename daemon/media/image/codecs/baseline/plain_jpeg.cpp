@@ -140,7 +140,8 @@ bool PlainJpegWriter::write_head(const PackedPicture& picture, const Size& size)
   write_segment(kHuffman, codes);
   write_segment(kScan, scan);
   used_ = jpeg_.size();
-  bits_ = 0, count_ = 0;
+  bits_ = 0;
+  count_ = 0;
   return true;
 }
 

@@ -23,7 +23,10 @@ uint32_t load(std::span<const uint8_t> bytes, size_t at, size_t count) {
 }
 
 void store(uint64_t value, std::span<uint8_t> bytes) {
-  for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(value), value >>= 8;
+  for (uint8_t& byte : bytes) {
+    byte = static_cast<uint8_t>(value);
+    value >>= 8;
+  }
 }
 
 size_t place_of(size_t point) { return kHeaderBytes + point * kPointBytes; }
@@ -40,7 +43,8 @@ class Unstuffed {
       const uint8_t* const first = coded_.data() + at_;
       const auto* const found = static_cast<const uint8_t*>(std::memchr(first, 0xFF, ahead));
       const size_t plain = found == nullptr ? ahead : static_cast<size_t>(found - first) + 1;
-      counted_ += plain, at_ += plain;
+      counted_ += plain;
+      at_ += plain;
       if (found != nullptr && at_ < coded_.size() && coded_[at_] == 0) ++at_;
     }
     return at_;

@@ -33,7 +33,11 @@ void convert_colours(const BmpHeader& header, const uint8_t* row, int channels, 
 
 // The stored order is blue, green, red.
 void turn_colours(const uint8_t* row, size_t width, uint8_t* out) {
-  for (size_t x = 0; x < width; ++x, row += 3, out += 3) out[0] = row[2], out[1] = row[1], out[2] = row[0];
+  for (size_t x = 0; x < width; ++x, row += 3, out += 3) {
+    out[0] = row[2];
+    out[1] = row[1];
+    out[2] = row[0];
+  }
 }
 
 void look_up(const BmpHeader& header, const uint8_t* row, int bits, uint8_t* out) {

@@ -75,11 +75,13 @@ Result<size_t> pixels_place(std::span<const uint8_t> bmp, uint32_t header_bytes,
 // The size, the depth and the compression. Heights below zero are of pictures whose first row is the uppermost one.
 Result<uint32_t> read_info(std::span<const uint8_t> bmp, uint32_t header_bytes, BmpHeader& header) {
   if (header_bytes == kCoreBytes) {
-    header.width = little_endian(bmp, 18, 2), header.height = little_endian(bmp, 20, 2);
+    header.width = little_endian(bmp, 18, 2);
+    header.height = little_endian(bmp, 20, 2);
     header.bits = static_cast<int>(little_endian(bmp, 24, 2));
     return uint32_t{kBmpRgb};
   }
-  header.width = little_endian(bmp, 18, 4), header.height = little_endian(bmp, 22, 4);
+  header.width = little_endian(bmp, 18, 4);
+  header.height = little_endian(bmp, 22, 4);
   header.top_down = (header.height & 0x80000000u) != 0;
   if (header.top_down) header.height = ~header.height + 1;
   header.bits = static_cast<int>(little_endian(bmp, 28, 2));

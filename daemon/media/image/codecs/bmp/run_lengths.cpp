@@ -66,7 +66,8 @@ Status RunLengths::absolute(uint8_t count) {
     if (put(number)) continue;
     if (header_.bits == 8 || y_ >= header_.height) return leaves();
     has_spilt_ = has_ever_spilt_ = true;
-    x_ = 0, ++y_;
+    x_ = 0;
+    ++y_;
     ended_ = !put(number);
     if (ended_) return Done{};  // above the picture
   }
@@ -79,7 +80,8 @@ Status RunLengths::escape(uint8_t code) {
   switch (code) {
     case kEndOfRow:
       if (x_ > 0 || !has_spilt_) ++y_;
-      x_ = 0, has_spilt_ = false;
+      x_ = 0;
+      has_spilt_ = false;
       return Done{};
     case kEndOfPicture:
       ended_ = true;

@@ -52,7 +52,10 @@ Status GifCanvas::draw_first(GifReader& reader, CpuWatch& watch) {
   if (!has_alpha_) leaving_.colour = colours[static_cast<size_t>(reader.background())];
   return reader.read_rows(watch, numbers_, [&](int y, std::span<const uint8_t> numbers) {
     uint8_t* to = at(place, y);
-    for (const uint8_t number : numbers) std::memcpy(to, colours[number].data(), kPixel), to += kPixel;
+    for (const uint8_t number : numbers) {
+      std::memcpy(to, colours[number].data(), kPixel);
+      to += kPixel;
+    }
   });
 }
 

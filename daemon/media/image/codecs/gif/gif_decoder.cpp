@@ -89,7 +89,10 @@ Status GifCodec::decode_first(const Box& box, CpuWatch& watch, PixelRows& rows) 
     const int row = frame.y + y - box.y;
     if (row < 0 || row >= box.height) return;
     uint8_t* to = first + rows.stride_bytes * static_cast<size_t>(row) + pixel * static_cast<size_t>(frame.x);
-    for (const uint8_t number : numbers) put(to, number), to += pixel;
+    for (const uint8_t number : numbers) {
+      put(to, number);
+      to += pixel;
+    }
   });
 }
 

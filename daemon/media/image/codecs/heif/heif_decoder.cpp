@@ -60,7 +60,8 @@ Result<StoredOutline> HeifCodec::open(std::span<const uint8_t> bytes, const Pixe
   ffmpeg::StillMemory memory = memory_of(colours, false);
   if (has_alpha) {
     const ffmpeg::StillMemory more = memory_of(*picture_.alpha, true);
-    memory.bytes += more.bytes, memory.frame_bytes += more.frame_bytes;
+    memory.bytes += more.bytes;
+    memory.frame_bytes += more.frame_bytes;
   }
   const uint64_t data_bytes = bytes.size();  // an item's pieces may be joined
   StoredOutline outline;

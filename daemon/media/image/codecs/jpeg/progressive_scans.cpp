@@ -32,7 +32,8 @@ bool ProgressiveScans::describe(const jpeg_decompress_struct& jpeg, const Planes
   for (size_t c = 0; c < frame_.components; ++c) {
     const jpeg_component_info& from = jpeg.comp_info[c];
     progressive::Component& to = frame_.component[c];
-    to.across = is_alone ? 1 : from.h_samp_factor, to.down = is_alone ? 1 : from.v_samp_factor;
+    to.across = is_alone ? 1 : from.h_samp_factor;
+    to.down = is_alone ? 1 : from.v_samp_factor;
     to.blocks_across = static_cast<int>(from.width_in_blocks);
     to.blocks_down = static_cast<int>(from.height_in_blocks);
     to.is_wanted = c < static_cast<size_t>(shape.planes());
@@ -56,7 +57,10 @@ bool ProgressiveScans::take_first_scan(const jpeg_decompress_struct& jpeg) {
   }
   restart_interval_ = jpeg.restart_interval;
   scan_.components = static_cast<size_t>(jpeg.comps_in_scan);
-  scan_.first = jpeg.Ss, scan_.last = jpeg.Se, scan_.high = jpeg.Ah, scan_.low = jpeg.Al;
+  scan_.first = jpeg.Ss;
+  scan_.last = jpeg.Se;
+  scan_.high = jpeg.Ah;
+  scan_.low = jpeg.Al;
   if (scan_.components > frame_.components) return false;
   for (size_t i = 0; i < scan_.components; ++i) {
     const jpeg_component_info& component = *jpeg.cur_comp_info[i];
@@ -102,7 +106,10 @@ bool ProgressiveScans::take_scan(std::span<const uint8_t> segment) {
     code_of_[i] = segment[1 + 2 * scan_.components] == 0 ? codes >> 4 : codes & 15;
   }
   const auto rest = segment.last(3);
-  scan_.first = rest[0], scan_.last = rest[1], scan_.high = rest[2] >> 4, scan_.low = rest[2] & 15;
+  scan_.first = rest[0];
+  scan_.last = rest[1];
+  scan_.high = rest[2] >> 4;
+  scan_.low = rest[2] & 15;
   return true;
 }
 

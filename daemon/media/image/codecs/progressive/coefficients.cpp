@@ -57,8 +57,10 @@ bool Coefficients::begin(const Frame& frame, const Window& window) {
     const PartBytes wanted(component, end_row, end_row - part.first_row, part.end - part.first, in_group_);
     part.row_samples = wanted.row / sizeof(int16_t);
     const int step = std::max<int>(component.steps[0], 1);
-    part.dc_least = baseline::kDcMin / step, part.dc_most = baseline::kDcMax / step;
-    nonzero_bytes[c] = wanted.nonzero, groups_bytes[c] = wanted.groups;
+    part.dc_least = baseline::kDcMin / step;
+    part.dc_most = baseline::kDcMax / step;
+    nonzero_bytes[c] = wanted.nonzero;
+    groups_bytes[c] = wanted.groups;
     bytes += wanted.all();
   }
   uint8_t* at = memory_.resize_aligned(bytes, baseline::kGroupAlignment);

@@ -50,9 +50,13 @@ void refine(Bits& bits, uint64_t places, const baseline::Places& place_of, int s
 }  // namespace
 
 void ScanReader::begin(const Frame& frame, const Scan& scan, std::span<const uint8_t> coded, Coefficients& to) {
-  frame_ = &frame, scan_ = &scan, to_ = &to;
+  frame_ = &frame;
+  scan_ = &scan;
+  to_ = &to;
   predicted_ = {};
-  row_ = 0, ended_ = 0, next_restart_ = 0;
+  row_ = 0;
+  ended_ = 0;
+  next_restart_ = 0;
   restarts_in_ = scan.restart_interval == 0 ? UINT32_MAX : scan.restart_interval;
   coded_.begin(coded, bits_);
 }

@@ -19,7 +19,10 @@ class RandomResizedCrop final : public GeometryStep {
       : size_(size_of(op)), how_(resampling_of(op)), draw_(draw_of(op)) {
     for (const config::ScheduledSize& one : config::schedule_of(op))
       by_epoch_.push_back({static_cast<int>(one.size.width), static_cast<int>(one.size.height)});
-    for (size_t i = 0; i < 2; ++i) scale_[i] = op.numbers("scale")[i], ratio_[i] = op.numbers("ratio")[i];
+    for (size_t i = 0; i < 2; ++i) {
+      scale_[i] = op.numbers("scale")[i];
+      ratio_[i] = op.numbers("ratio")[i];
+    }
   }
 
   void apply(const Draws& draws, Geometry& geometry) const override {

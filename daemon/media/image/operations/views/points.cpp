@@ -17,7 +17,8 @@ class Points final : public ViewListNode {
     const auto width = static_cast<float>(is_relative_ ? view.picture.width : 1);
     const auto height = static_cast<float>(is_relative_ ? view.picture.height : 1);
     const SeenPoint point = seen(view, row[0] * width, row[1] * height);
-    row[0] = point.x, row[1] = point.y;
+    row[0] = point.x;
+    row[1] = point.y;
     return point.is_inside || !drops_;
   }
 
