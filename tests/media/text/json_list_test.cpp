@@ -64,6 +64,7 @@ TEST_CASE("what is no such list in JSON is refused by its element", "[media]") {
   CHECK(read(R"({"a": "1 2"})", "a").error == "\"a\" is a text, not a list");
   CHECK(read(R"({"b": 5})", "a").error == "the JSON has no \"a\"");
   CHECK(read(R"({"a": [1, "2"]})", "a").error == "\"a\", element [1] is a text, not a number");
+  CHECK(read(R"({"a": [1, NaN], "b": Infinity})", "a").error == "\"a\", element [1] is NaN, not a number");
   CHECK(read(R"({"a": [1, true]})", "a").error == "\"a\", element [1] is true or false, not a number");
   CHECK(read(R"({"a": [1, [2]]})", "a").error == "\"a\", element [1] is a list, not a number");
   CHECK(read(R"({"a": [[1, 2], 3]})", "a", 2).error == "\"a\", element [1] is a number, not a list of 2 numbers");

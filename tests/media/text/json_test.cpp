@@ -42,6 +42,18 @@ TEST_CASE("values keep their text") {
   CHECK_FALSE(value_of(reader, "\xef\xbb\xbf", "[1]"));
 }
 
+TEST_CASE("what Python writes for numbers that JSON does not have is a value, and no number") {
+  JsonReader reader;
+  const std::string text =
+      R"({"label": 7, "NaN": [ NaN , 2], "b\\\"NaN": -Infinity, "c": {"d": Infinity}, "e": "a NaN"})";
+  CHECK(*value_of(reader, text, "label") == "7");
+  CHECK(*value_of(reader, text, "NaN[0]") == "NaN");
+  CHECK(*value_of(reader, text, "NaN[1]") == "2");
+  CHECK(*value_of(reader, text, "c.d") == "Infinity");
+  CHECK(*value_of(reader, text, "e") == "a NaN");
+  CHECK(*value_of(reader, "[1, NaN]", "[0]") == "1");
+}
+
 TEST_CASE("of a key that is written twice the last value counts, as in Python") {
   JsonReader reader;
   CHECK(*value_of(reader, "{\"a\": 1, \"b\": 2, \"a\": 3}", "a") == "3");
@@ -52,10 +64,12 @@ TEST_CASE("what is no JSON is refused, whole, and the next text is read as ever"
   JsonReader reader;
   std::string deep(3000, '[');
   deep += std::string(3000, ']');
-  for (const std::string& bad : {std::string(), std::string("{"), std::string("{\"a\": 1"), std::string("{\"a\": 1}}"),
-                                 std::string("{\"a\": 1, }"), std::string("{a: 1}"), std::string("{\"a\": NaN}"),
-                                 std::string("{\"a\": 1, \"b\": \"\xff\"}"), std::string("{\"a\": 1e999}"),
-                                 std::string("{\"a\": 1}\0", 9), std::string("nul"), deep}) {
+  for (const std::string& bad :
+       {std::string(), std::string("{"), std::string("{\"a\": 1"), std::string("{\"a\": 1}}"),
+        std::string("{\"a\": 1, }"), std::string("{a: 1}"), std::string("{NaN: 1}"), std::string("{\"a\": 1NaN}"),
+        std::string("{\"a\": -NaN}"), std::string("{\"a\": nan}"), std::string("{\"a\": NaN"), std::string("[\"NaN]"),
+        std::string("{\"a\": 1, \"b\": \"\xff\"}"), std::string("{\"a\": 1e999}"), std::string("{\"a\": 1}\0", 9),
+        std::string("nul"), deep}) {
     INFO(bad.substr(0, 40));
     const auto value = value_of(reader, bad, "a");
     REQUIRE_FALSE(value);

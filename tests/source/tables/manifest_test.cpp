@@ -100,6 +100,16 @@ TEST_CASE("rows that are no rows are told as lost, and those around them are tak
   CHECK(of_lines->missing_count() == 4);
 }
 
+TEST_CASE("what Python writes for numbers that JSON does not have is a value, and no number") {
+  const OneFile file("t.jsonl", "{\"a\": NaN, \"b\": [1, -Infinity], \"c\": 7}\n{NaN: 1}\n{\"a\": -NaN}\n{\"a\": 1}\n");
+  const auto listing = file.list();
+  REQUIRE(listing->size() == 2);
+  CHECK(content(*listing, 0, "a") == "NaN");
+  CHECK(content(*listing, 0, "b") == "[1, -Infinity]");
+  CHECK(content(*listing, 0, "c") == "7");
+  CHECK(listing->missing_count() == 2);
+}
+
 TEST_CASE("what a sample lacks") {
   const OneFile file("t.jsonl", "{\"a\": null, \"f\": \"x\"}\n{\"a\": 1}\n{\"b\": [1, 2], \"a\": 2, \"f\": null}\n");
   file.temp.file("x", "bytes of x");

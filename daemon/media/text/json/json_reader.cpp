@@ -2,6 +2,7 @@
 
 #include <simdjson.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <new>
@@ -60,8 +61,51 @@ std::string where(const std::vector<JsonStep>& steps, size_t count) {
   return '"' + config::steps_text({steps.begin(), steps.begin() + static_cast<ptrdiff_t>(count)}) + '"';
 }
 
+// The words that Python's json writes for numbers that JSON does not have.
+constexpr std::array<std::string_view, 3> kNoNumbers = {"NaN", "Infinity", "-Infinity"};
+
+// The word of kNoNumbers at the start of the text, where it stands for a value; empty: there is none.
+std::string_view no_number_at(std::string_view text) {
+  for (const std::string_view word : kNoNumbers) {
+    if (!text.starts_with(word)) continue;
+    const size_t next = text.find_first_not_of(" \t\r\n", word.size());
+    return next != text.npos && text[next] == ':' ? std::string_view() : word;  // a key must be a text
+  }
+  return {};
+}
+
+// How many bytes the text has at whose start a quote stands; all, where it does not end.
+size_t text_bytes(std::string_view text) {
+  for (size_t i = 1; i < text.size(); ++i) {
+    if (text[i] == '"') return i + 1;
+    if (text[i] == '\\') ++i;
+  }
+  return text.size();
+}
+
+// The text with quotes around such words; empty: it has none.
+std::string with_quoted_words(std::string_view text) {
+  std::string quoted;
+  bool has_words = false;
+  while (!text.empty()) {
+    const std::string_view word = no_number_at(text);
+    const size_t bytes = !word.empty() ? word.size() : text.front() == '"' ? text_bytes(text) : 1;
+    if (!word.empty()) quoted += '"';
+    quoted += text.substr(0, bytes);
+    if (!word.empty()) quoted += '"';
+    has_words |= !word.empty();
+    text.remove_prefix(bytes);
+  }
+  return has_words ? quoted : std::string();
+}
+
 Error no_element(const std::string& place, const element& value, const std::string& wanted) {
-  return bad(place + " is " + std::string(words(value.type())) + ", not " + wanted);
+  std::string what(words(value.type()));
+  if (value.type() == element_type::STRING) {
+    const std::string_view text = value.get_string().value_unsafe();
+    if (std::find(kNoNumbers.begin(), kNoNumbers.end(), text) != kNoNumbers.end()) what = text;
+  }
+  return bad(place + " is " + what + ", not " + wanted);
 }
 
 bool is_number(element_type type) {
@@ -232,7 +276,13 @@ Status JsonReader::read(std::span<const uint8_t> bytes) {
   // The library reads some bytes behind the text's end, so it takes a copy, even of an empty text: not from null.
   const std::string_view all(bytes.empty() ? "" : reinterpret_cast<const char*>(bytes.data()), bytes.size());
   const std::string_view text = without_byte_order_mark(all);
-  const auto error = parser->parse(text.data(), text.size(), true).get(inside_->root);
+  auto error = parser->parse(text.data(), text.size(), true).get(inside_->root);
+  if (error != simdjson::SUCCESS && error != simdjson::MEMALLOC) {
+    if (const std::string quoted = with_quoted_words(text); !quoted.empty()) {
+      parser.emplace(2 * kJsonBytesMax);
+      error = parser->parse(quoted.data(), quoted.size(), true).get(inside_->root);
+    }
+  }
   if (error == simdjson::SUCCESS) return Done{};
   if (error == simdjson::MEMALLOC) throw std::bad_alloc();  // no fault of the text's
   return bad(std::string("it is no sound JSON: ") + simdjson::error_message(error));

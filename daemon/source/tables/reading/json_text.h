@@ -1,6 +1,7 @@
 // Values in a text of JSON (RFC 8259), taken off its front one after another, without a tree: for the rows of JSON
-// lines and for small indexes. As Python's json module, it takes NaN, Infinity and -Infinity for numbers. The text is
-// not trusted: nesting is bounded, and nothing recurses further. Borrows the text; one thread.
+// lines and for small indexes. NaN, Infinity and -Infinity may stand for values, as Python's json writes them; the
+// reader of media/text/json has the same rule. The text is not trusted: nesting is bounded, and nothing recurses
+// further. Borrows the text; one thread.
 #pragma once
 
 #include <cstdint>
