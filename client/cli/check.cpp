@@ -181,19 +181,38 @@ ExitCode check(const Globals& globals, const std::vector<std::string>& files) {
   return fine ? kFine : kWrong;
 }
 
-}  // namespace
-
 void declare_check(config::Arguments command, const Globals& globals, Run& run) {
   const auto files = std::make_shared<std::vector<std::string>>();
   command.words("FILE", *files, "pipeline files (.toml, .json) or the daemon's spdld.toml");
   run = [&globals, files] { return check(globals, *files); };
 }
 
-void declare_operations(config::Arguments, const Globals& globals, Run& run) {
+constexpr const char* kCheckMore =
+    "The command needs no daemon. The exit code is 1 if any file has an error. For local data, lists and files beside "
+    "it that are not there, or that this user can't read, a line with \"data\" follows; the exit code stays, since the "
+    "daemon may run as another user.\n\n"
+    "Example:\n"
+    "  spdlctl check /etc/spdld/spdld.toml train.toml";
+
+void declare_ops(config::Arguments, const Globals& globals, Run& run) {
   run = [&globals] {
     print(globals.json() ? config::operations_json() + "\n" : config::operations_text());
     return kFine;
   };
+}
+
+constexpr const char* kOpsMore = "The command needs no daemon.";
+
+}  // namespace
+
+Command check_command() {
+  return {"check files and print every error as file:line: key: what is wrong and what is allowed", kCheckMore,
+          &declare_check};
+}
+
+Command ops_command() {
+  return {"list the operations and sources that a pipeline file may name, with their parameters", kOpsMore,
+          &declare_ops};
 }
 
 }  // namespace spdld::cli

@@ -51,22 +51,14 @@ using Run = std::function<ExitCode()>;
 // Adds a command's own options to `command` and sets `run`, which lives as long as the options' values (it owns them).
 using Declare = void (*)(config::Arguments command, const Globals& globals, Run& run);
 
-void declare_bench(config::Arguments command, const Globals& globals, Run& run);
-void declare_check(config::Arguments command, const Globals& globals, Run& run);
-void declare_describe(config::Arguments command, const Globals& globals, Run& run);
-void declare_doctor(config::Arguments command, const Globals& globals, Run& run);
-void declare_errors(config::Arguments command, const Globals& globals, Run& run);
-void declare_export(config::Arguments command, const Globals& globals, Run& run);
-void declare_list(config::Arguments command, const Globals& globals, Run& run);
-void declare_operations(config::Arguments command, const Globals& globals, Run& run);
-void declare_page(config::Arguments command, const Globals& globals, Run& run);
-void declare_ping(config::Arguments command, const Globals& globals, Run& run);
-void declare_samples(config::Arguments command, const Globals& globals, Run& run);
-void declare_show(config::Arguments command, const Globals& globals, Run& run);
-void declare_status(config::Arguments command, const Globals& globals, Run& run);
-void declare_top(config::Arguments command, const Globals& globals, Run& run);
-void declare_trace(config::Arguments command, const Globals& globals, Run& run);
-void declare_warm(config::Arguments command, const Globals& globals, Run& run);
-void declare_why(config::Arguments command, const Globals& globals, Run& run);
+struct Command {
+  const char* help;
+  const char* more;  // below the options of its own --help
+  Declare declare;
+};
+
+#define COMMAND(name) Command name##_command();
+#include "client/cli/commands.inc"
+#undef COMMAND
 
 }  // namespace spdld::cli

@@ -139,8 +139,6 @@ ExitCode page(const Globals& globals, const PageWishes& wishes) {
   return kFine;
 }
 
-}  // namespace
-
 void declare_page(config::Arguments command, const Globals& globals, Run& run) {
   const auto wishes = std::make_shared<PageWishes>();
   command.text(
@@ -149,5 +147,18 @@ void declare_page(config::Arguments command, const Globals& globals, Run& run) {
   command.flag("--no-open", wishes->no_open, "print the address alone");
   run = [&globals, wishes] { return page(globals, *wishes); };
 }
+
+constexpr const char* kPageMore =
+    "The page shows pipelines with their rates and waits, what limits them, sessions, errors and the latest pictures. "
+    "A private daemon begins to serve the page when this command asks for it. A service serves it where [http] of its "
+    "file has a listen address and page = true.\n\n"
+    "The command prints the page's address, with the token where this user may know it, and opens the page on a "
+    "desktop. In a session of ssh it says how the page comes to the desktop's browser.\n\n"
+    "Example:\n"
+    "  spdlctl page --no-open";
+
+}  // namespace
+
+Command page_command() { return {"open the daemon's status page in a browser", kPageMore, &declare_page}; }
 
 }  // namespace spdld::cli

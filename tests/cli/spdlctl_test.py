@@ -2,13 +2,14 @@
 """spdlctl as people use it: its exit codes, its tables and its JSON, with a real daemon and without one."""
 import json
 import os
+import re
 import tempfile
 from pathlib import Path
 
 from ctl_case import FINE, NO_DAEMON, OPTIONS, ROOT, USAGE, WRONG, Case, DaemonCase, cases, spdlctl
 from daemon import make_pictures, pipeline_text
 
-COMMANDS = ("bench", "check", "describe", "doctor", "errors", "export", "show", "ls", "ops", "ping", "status", "top", "warm")
+COMMANDS = re.findall(r"(?m)^COMMAND\((\w+)\)$", (ROOT / "client/cli/commands.inc").read_text())
 
 
 class WithoutDaemon(Case):
@@ -24,10 +25,18 @@ class WithoutDaemon(Case):
     def test_help(self):
         done = spdlctl("--help")
         self.assert_code(done, FINE)
-        for word in (*COMMANDS, "Exit codes", "SPDLD_SOCKET", "--timeout-ms"):
+        for word in ("Exit codes", "SPDLD_SOCKET", "--timeout-ms"):
             self.assertIn(word, done.stdout)
+        self.assertGreaterEqual(len(COMMANDS), 17)
+        listed = done.stdout.partition("Subcommands:\n")[2].partition("\n\n")[0]
+        self.assertEqual(re.findall(r"(?m)^  (\w+)  +\S", listed), COMMANDS)
+        page = (ROOT / "docs/service.md").read_text()
         for command in COMMANDS:
-            self.assert_code(spdlctl(command, "--help"), FINE)
+            with self.subTest(command):
+                helped = spdlctl(command, "--help")
+                self.assert_code(helped, FINE)
+                self.assertIn(f"spdlctl {command}", helped.stdout.splitlines()[1])
+                self.assertRegex(page, rf"(?m)^\| `spdlctl {command}\b")
         self.assertRegex(spdlctl("--version").stdout, r"^spdlctl \d+\.\d+\.\d+\n$")
 
     def test_wrong_usage(self):

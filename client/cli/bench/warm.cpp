@@ -50,12 +50,24 @@ ExitCode warm(const Globals& globals, const std::string& target) {
   return kFine;
 }
 
-}  // namespace
-
 void declare_warm(config::Arguments command, const Globals& globals, Run& run) {
   const auto target = std::make_shared<std::string>();
   command.word("PIPELINE", *target, "a pipeline file (.toml, .json) or the name of a pipeline");
   run = [&globals, target] { return warm(globals, *target); };
+}
+
+constexpr const char* kWarmMore =
+    "The command takes one epoch of batches as a job of its own and returns them unread. The pipeline's `cache` says "
+    "what is kept: with cache = \"encoded\" the bytes, with \"indexed\" bytes with an index, with \"packed\" JPEGs' "
+    "coefficients, with \"decoded\" the pictures' planes. It shows its progress, and at the end what the cache has. If "
+    "no daemon runs, it starts a private one, whose memory goes with it: a cache folder stays.\n\n"
+    "Example:\n"
+    "  spdlctl warm imagenet-train";
+
+}  // namespace
+
+Command warm_command() {
+  return {"fill the node's cache with a pipeline's samples, before the trainers need them", kWarmMore, &declare_warm};
 }
 
 }  // namespace spdld::cli

@@ -43,14 +43,28 @@ ExitCode export_listing(const Globals& globals, const std::string& pipeline, con
   return kFine;
 }
 
-}  // namespace
-
 void declare_export(config::Arguments command, const Globals& globals, Run& run) {
   const auto words = std::make_shared<std::pair<std::string, std::string>>();
   command.word("PIPELINE", words->first, "a pipeline's file (.toml), or its name");
   command.word("FILE", words->second,
                "the file to write: all of it, or nothing; or a pipe or a device, such as /dev/stdout");
   run = [&globals, words] { return export_listing(globals, words->first, words->second); };
+}
+
+constexpr const char* kExportMore =
+    "The file is text. Its head holds the listing's fingerprint and the number of samples. Then each line holds one "
+    "sample: its id, a tab and its name. In a name, a backslash is doubled, and bytes that are not printable UTF-8 are "
+    "written as \\xNN.\n\n"
+    "Uses of the listing in a pipeline file:\n"
+    "  fingerprint = \"...\" in [source]  refuses the data set if its listing has another fingerprint.\n"
+    "  include = \"FILE\" in [order]      takes only the samples in the file, whole or with lines removed.\n\n"
+    "Example:\n"
+    "  spdlctl export train.toml train.listing";
+
+}  // namespace
+
+Command export_command() {
+  return {"write the listing of a pipeline's data set to a file", kExportMore, &declare_export};
 }
 
 }  // namespace spdld::cli

@@ -125,8 +125,6 @@ ExitCode samples(const Globals& globals, const SamplesWishes& wishes) {
   return kFine;
 }
 
-}  // namespace
-
 void declare_samples(config::Arguments command, const Globals& globals, Run& run) {
   const auto wishes = std::make_shared<SamplesWishes>();
   command.word("PIPELINE", wishes->pipeline, "a pipeline's name, as `spdlctl ls` shows it, or its file (.toml)");
@@ -138,6 +136,23 @@ void declare_samples(config::Arguments command, const Globals& globals, Run& run
   command.number("--batch-size", wishes->batch_size, 1, kPlaceMax, "B",
                  "a rank's samples in a step (default: as the job that runs, else as the pipeline says)");
   run = [&globals, wishes] { return samples(globals, *wishes); };
+}
+
+constexpr const char* kSamplesMore =
+    "The order decides the samples of a step. The command computes them, so that it answers for steps of the past and "
+    "of the future alike, and nothing is recorded. Where a sample is bad, its substitute stands in the batch: `spdlctl "
+    "errors` names such samples.\n\n"
+    "For a name, the job that runs decides the ranks and the batch size. For a file, or where nothing runs, they are "
+    "one rank and the pipeline's own, unless the options say otherwise; the command then lists the data set, and "
+    "counts in no statistic.\n\n"
+    "Examples:\n"
+    "  spdlctl samples imagenet-train --epoch 3 --step 1200\n"
+    "  spdlctl samples train.toml --epoch 3 --step 1200 --world-size 8 --rank 5 -o json";
+
+}  // namespace
+
+Command samples_command() {
+  return {"tell which samples a step of a pipeline has, and for which rank", kSamplesMore, &declare_samples};
 }
 
 }  // namespace spdld::cli

@@ -247,8 +247,6 @@ ExitCode show(const Globals& globals, const ShowWishes& wishes) {
   return kFine;
 }
 
-}  // namespace
-
 void declare_show(config::Arguments command, const Globals& globals, Run& run) {
   const auto wishes = std::make_shared<ShowWishes>();
   command.word("PIPELINE", wishes->file, "a pipeline file (.toml, .json)");
@@ -267,6 +265,25 @@ void declare_show(config::Arguments command, const Globals& globals, Run& run) {
                  "how to show the sheet without a file");
   command.flag("--force", wishes->force, "write over a file that is no PNG file");
   run = [&globals, wishes] { return show(globals, *wishes); };
+}
+
+constexpr const char* kShowMore =
+    "Each sample has a picture \"before\", as its file has it, and the pictures of its outputs, as a trainer gets "
+    "them. Boxes, masks and points are drawn on the pictures of their view; labels and other values stand below. "
+    "Colours are what they were before `normalize`.\n\n"
+    "The samples come in the order in which a single rank gets them, or with --rank and --world-size one of several, "
+    "from --epoch and --step on. The command takes them as a job of its own, which keeps nothing in the node's cache, "
+    "counts in no statistic, and takes little of a busy daemon's time. If no daemon runs, it starts a private one.\n\n"
+    "Without SHEET, the terminal shows the pictures: by kitty's graphics protocol or as sixels where the terminal's "
+    "name says that it can, else as coloured blocks.\n\n"
+    "Examples:\n"
+    "  spdlctl show train.toml sheet.png\n"
+    "  spdlctl show train.toml --samples 2 --epoch 3";
+
+}  // namespace
+
+Command show_command() {
+  return {"draw a sheet of a pipeline's samples, before and after its operations", kShowMore, &declare_show};
 }
 
 }  // namespace spdld::cli

@@ -138,8 +138,6 @@ struct ErrorsWishes {
   std::optional<double> interval_s;
 };
 
-}  // namespace
-
 void declare_errors(config::Arguments command, const Globals& globals, Run& run) {
   const auto wishes = std::make_shared<ErrorsWishes>();
   command.optional_word("PIPELINE", wishes->pipeline, "show only the errors of this pipeline");
@@ -153,6 +151,25 @@ void declare_errors(config::Arguments command, const Globals& globals, Run& run)
     if (wishes->follow) return follow_errors(globals, wishes->pipeline, wishes->interval_s.value_or(kIntervalS));
     return errors(globals, wishes->pipeline, wishes->last);
   };
+}
+
+constexpr const char* kErrorsMore =
+    "Equal errors of one sample are counted together; the last 1,000 are kept. FIRST and LAST say when such an error "
+    "was met, and TIMES how often. KIND is \"damaged\", \"unsupported\" for a picture in a format that this build does "
+    "not decode, or \"too_long\" for a sample that an output leaves out. If a pipeline has on_missing = \"warn\", a "
+    "table above the errors lists what its data set misses. A private daemon leaves its errors behind for --last.\n\n"
+    "With --follow, each new error is a line, and so is each error that was met again. The errors that were there "
+    "before come first. One look prints at most 50 errors, the newest, below a line that counts the others. The "
+    "command goes on when the daemon is restarted. Ctrl-C ends it with exit code 0. With -o json, each error is one "
+    "line, and the count of others is {\"more\":N}.\n\n"
+    "Examples:\n"
+    "  spdlctl errors imagenet-train --follow\n"
+    "  spdlctl -o json errors --follow --interval 10 >> errors.jsonl";
+
+}  // namespace
+
+Command errors_command() {
+  return {"list samples that could not be used, what data sets miss, and why", kErrorsMore, &declare_errors};
 }
 
 }  // namespace spdld::cli

@@ -169,7 +169,14 @@ ExitCode ping(const Globals& globals) {
   return kFine;
 }
 
-}  // namespace
+void declare_ls(config::Arguments, const Globals& globals, Run& run) {
+  run = [&globals] { return list(globals); };
+}
+
+constexpr const char* kLsMore =
+    "A named pipeline that nobody has opened yet is \"available\".\n\n"
+    "CPU is the pipeline's share of all pipelines' decoding time in the last ten seconds. If pipelines want more time "
+    "than there is, they share it by WEIGHT (cpu_weight in the pipeline's file, or in the daemon's file).";
 
 void declare_ping(config::Arguments, const Globals& globals, Run& run) {
   run = [&globals] { return ping(globals); };
@@ -179,8 +186,20 @@ void declare_status(config::Arguments, const Globals& globals, Run& run) {
   run = [&globals] { return status(globals); };
 }
 
-void declare_list(config::Arguments, const Globals& globals, Run& run) {
-  run = [&globals] { return list(globals); };
+constexpr const char* kStatusMore =
+    "The table CACHED has one line for each field of each data set in the node's cache. USED says whether a pipeline "
+    "has the data set open. Unused data sets make room for used ones. The table STORE has one line for each remote "
+    "store that pipelines read from: RETRIED counts attempts that were made again, FAILED requests that ended with an "
+    "error, and NOW those under way.";
+
+}  // namespace
+
+Command ls_command() { return {"list the pipelines", kLsMore, &declare_ls}; }
+
+Command ping_command() { return {"see whether the daemon answers", "", &declare_ping}; }
+
+Command status_command() {
+  return {"show the daemon: CPU, memory, cache, sessions, pipelines", kStatusMore, &declare_status};
 }
 
 }  // namespace spdld::cli

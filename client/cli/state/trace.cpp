@@ -113,8 +113,6 @@ ExitCode trace(const Globals& globals, const TraceWishes& wishes) {
   return kFine;
 }
 
-}  // namespace
-
 void declare_trace(config::Arguments command, const Globals& globals, Run& run) {
   const auto wishes = std::make_shared<TraceWishes>();
   command.word("PIPELINE", wishes->pipeline, "the pipeline's name, as `spdlctl ls` shows it");
@@ -122,6 +120,22 @@ void declare_trace(config::Arguments command, const Globals& globals, Run& run) 
                "the file to write: all of it, or nothing; or a pipe or a device, such as /dev/stdout");
   command.number("--seconds", wishes->seconds, kSecondsMin, kSecondsMax, "S", "how long to note (default 5)");
   run = [&globals, wishes] { return trace(globals, *wishes); };
+}
+
+constexpr const char* kTraceMore =
+    "The file is in Chrome's trace format: https://ui.perfetto.dev and chrome://tracing open it. It has each fetch and "
+    "each decode by thread, the batches' ways from fetch to RELEASE as flows, waits as bars, and the lengths of queues "
+    "and the states of slots as counters.\n\n"
+    "The daemon makes one recording at a time, of one pipeline, and of about a million events; further ones are "
+    "dropped, and counted. Ctrl-C ends the recording early and still writes the file. A recording slows the pipeline a "
+    "little.\n\n"
+    "Example:\n"
+    "  spdlctl trace imagenet-train train.json --seconds 5";
+
+}  // namespace
+
+Command trace_command() {
+  return {"record what the threads do for a pipeline, as a file for Perfetto or Chrome", kTraceMore, &declare_trace};
 }
 
 }  // namespace spdld::cli

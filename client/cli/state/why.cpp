@@ -30,14 +30,39 @@ ExitCode why(const Globals& globals, const WhyWishes& wishes) {
   return show_or_watch(globals, look, wishes.watching, kWhyIntervalS);
 }
 
-}  // namespace
-
 void declare_why(config::Arguments command, const Globals& globals, Run& run) {
   const auto wishes = std::make_shared<WhyWishes>();
   command.word("PIPELINE", wishes->pipeline, "the pipeline's name, as `spdlctl ls` shows it");
   declare_watching(command, wishes->watching, "judge again and again, until Ctrl-C",
                    "seconds between two looks, with --watch (default 2)");
   run = [&globals, wishes] { return why(globals, *wishes); };
+}
+
+constexpr const char* kWhyMore =
+    "The daemon judges by what it measured in the last ten seconds, without touching the training.\n\n"
+    "A part of the pipeline limits:\n"
+    "  trainer     The trainer finds a batch whenever it wants one: the loader keeps up.\n"
+    "  fetch       Reads from the local disk limit.\n"
+    "  store       Requests to a remote store limit.\n"
+    "  decode      The operations limit, on all threads that decode.\n"
+    "  copy        Copies to a GPU limit.\n\n"
+    "Something beside the pipeline limits:\n"
+    "  cpu         Other pipelines, other programs or a quota have the cores.\n"
+    "  memory      The bound of bytes in flight limits, or memory is short.\n"
+    "  source      A source fails and is asked again.\n\n"
+    "No part and nothing beside it limits:\n"
+    "  stragglers  Few samples take long, so that batches come in bursts.\n"
+    "  unknown     Nobody reads, or too little has happened.\n\n"
+    "SPEEDUP is the samples a second after the change, by the samples a second now. The forecast takes each part of "
+    "the pipeline to go on as it did, so that the next part limits. Changes without a number have no forecast.\n\n"
+    "Examples:\n"
+    "  spdlctl why imagenet-train\n"
+    "  spdlctl why imagenet-train --watch";
+
+}  // namespace
+
+Command why_command() {
+  return {"say what limits a pipeline, and what each change would bring", kWhyMore, &declare_why};
 }
 
 }  // namespace spdld::cli

@@ -70,8 +70,6 @@ ExitCode top_of(const Globals& globals, const TopWishes& wishes) {
   return kFine;
 }
 
-}  // namespace
-
 void declare_top(config::Arguments command, const Globals& globals, Run& run) {
   const auto wishes = std::make_shared<TopWishes>();
   command.optional_word("PIPELINE", wishes->pipeline, "only this pipeline, opened");
@@ -81,6 +79,23 @@ void declare_top(config::Arguments command, const Globals& globals, Run& run) {
                  "seconds between two looks (default 1)");
   command.choice("--window", wishes->window, {"1", "10", "60"}, "S", "seconds that the rates of --batch look back");
   run = [&globals, wishes] { return top_of(globals, *wishes); };
+}
+
+constexpr const char* kTopMore =
+    "The view is drawn anew at each look, and its last line shows the keys: rows are marked and opened, sorted and "
+    "turned around; 1, 2 and 3 choose the last 1, 10 or 60 seconds; h explains keys and columns. Without an answer the "
+    "last view stays, and the view goes on when a daemon answers again.\n\n"
+    "With --batch, each look is a block of plain text, as wide as COLUMNS says. With -o json, each look is a line: the "
+    "daemon's document `metrics`, with totals and with the rates of 1, 10 and 60 seconds.\n\n"
+    "Examples:\n"
+    "  spdlctl top\n"
+    "  spdlctl top imagenet-train --batch --interval 60 >> train.log\n"
+    "  spdlctl -o json top --iterations 1 | jq .verdicts";
+
+}  // namespace
+
+Command top_command() {
+  return {"watch pipelines, sessions and what limits them, live on a terminal", kTopMore, &declare_top};
 }
 
 }  // namespace spdld::cli
