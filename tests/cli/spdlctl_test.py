@@ -2,6 +2,7 @@
 """spdlctl as people use it: its exit codes, its tables and its JSON, with a real daemon and without one."""
 import json
 import os
+import pwd
 import re
 import tempfile
 from pathlib import Path
@@ -66,7 +67,7 @@ class WithoutDaemon(Case):
                 self.assertLessEqual(len(line), 80, line)
 
     def test_no_daemon(self):
-        for words in (("ping",), ("status",), ("ls",), ("errors",), ("describe", "p"), ("describe", "p", "--watch")):
+        for words in (("ping",), ("status",), ("ls",), ("users",), ("errors",), ("describe", "p"), ("describe", "p", "--watch")):
             with self.subTest(words=words):
                 done = spdlctl(*words, "--socket", self.folder / "none.sock")
                 self.assert_sentence(done, NO_DAEMON)
@@ -166,6 +167,21 @@ class WithDaemon(DaemonCase):
             self.assertNotIn("\033", done.stdout)
         self.assertEqual(self.document("status")["socket"], str(self.daemon.socket))
         self.assertIn("small", [pipeline["name"] for pipeline in self.document("ls")["pipelines"]])
+
+    def test_users_are_shown_with_what_they_have(self):
+        with self.trained("busy"):
+            user, = self.document("users")["users"]
+            self.assertEqual((user["uid"], user["name"]), (os.getuid(), pwd.getpwuid(os.getuid()).pw_name))
+            self.assertIn("busy", user["pipelines"])
+            self.assertGreaterEqual(user["sessions"], 2)  # the trainer's and the question's
+            self.assertEqual(user["rings"], 1)
+            self.assertGreater(user["slots"], 0)
+            self.assertGreater(user["slot_bytes"], 0)
+            done = self.ctl("users")
+            self.assert_code(done, FINE)
+            header, line = done.stdout.splitlines()
+            self.assertRegex(header, r"^USER +UID +SESSIONS +RINGS +SLOTS +IN THEM +IN FLIGHT +LENT +LISTINGS +PIPELINES$")
+            self.assertRegex(line, rf"^{user['name']} +{os.getuid()} +\d+ +1 +{user['slots']} .*\bbusy\b")
 
     def test_bench_counts_every_image(self):
         for target, world_size in ((self.file, 1), ("small", 3)):
