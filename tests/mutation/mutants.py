@@ -5,8 +5,8 @@ A list is a file mutants/ROOM.txt. A line that begins with "#" before the first 
     == NAME
     One sentence: what the change does.
     file: the file that it changes, as a path from the root
-    tests: the tests, by Meson's names, of which one must fail; separated by ";". Words of Catch2 may follow a name, to run
-           a part of the program: integration *replica*
+    tests: the tests, by Meson's names, of which one must fail; separated by ";". Words may follow a name, to run a part of
+           the program: of Catch2 (integration *replica*), or of tests/python/run_tests.py (python rows_test.)
     -- before
     the text, which the file holds exactly once
     -- after
@@ -39,6 +39,11 @@ class Mutant:
         return text.replace(self.before, self.after)
 
 
+def read_tests(text):
+    """((Meson's name, the words behind it), ...) of a list of tests."""
+    return tuple((words[0], tuple(words[1:])) for words in map(shlex.split, text.split(";")))
+
+
 def read_list(path):
     """The mutants of one list. Raises ValueError with a sentence where it is not written as it should be."""
     mutants = []
@@ -48,8 +53,8 @@ def read_list(path):
         head = HEAD.fullmatch(rest.rstrip("\n"))
         if not head:
             raise ValueError(f"{path.name}: the mutant \"{name}\" is not written as mutants.py says")
-        tests = tuple((words[0], tuple(words[1:])) for words in map(shlex.split, head["tests"].split(";")))
-        mutants.append(Mutant(f"{path.stem}/{name}", head["what"], head["file"], tests, head["before"], head["after"] or ""))
+        mutants.append(Mutant(f"{path.stem}/{name}", head["what"], head["file"], read_tests(head["tests"]), head["before"],
+                              head["after"] or ""))
     return mutants
 
 

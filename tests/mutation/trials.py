@@ -2,6 +2,7 @@
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -12,9 +13,11 @@ from pathlib import Path
 SUPPORT = Path(__file__).resolve().parents[1] / "support"
 # As in tests/run, so that the compiler cache has all that the tests' own builds compiled.
 SETUP = ("-Dwerror=true", "--buildtype=debugoptimized", "-Dcpp_args=-g1", "-Dc_args=-g1")
+PARQUET = "-Dparquet=enabled"  # of a project that has such an option
 FAILED_CASE = re.compile(r"^(?:FAILED [^:\n]*: |FAIL: |ERROR: )(.+)$", re.MULTILINE)
 TIMES_AS_LONG, LEAST_S = 5, 30  # the time limit: so many times what the unchanged program took, and by default at least so long
 BUILD_LIMIT_S = 3600
+MEMORY_MAX = 12 << 30  # of a test's process
 
 
 class Trouble(Exception):
@@ -25,6 +28,11 @@ def tree_files(root):
     """The files of a git work tree, with those that are new and not ignored; as paths from its root."""
     listed = subprocess.run(["git", "-C", root, "ls-files", "-coz", "--exclude-standard"], capture_output=True, check=True)
     return sorted({name for name in listed.stdout.decode().split("\0") if name and (root / name).is_file()})
+
+
+def bound_memory():
+    """A wrong change must not take the machine's memory."""
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_MAX, MEMORY_MAX))
 
 
 class Copy:
@@ -38,10 +46,13 @@ class Copy:
             self.environment["PATH"] = f"{root / 'build/venv/bin'}:{os.environ['PATH']}"
         if "CXX" not in os.environ and shutil.which("ccache"):
             self.environment |= {"CXX": "ccache g++", "CC": "ccache gcc"}
+        if shutil.which("ld.lld"):
+            self.environment |= {"CXX_LD": "lld", "CC_LD": "lld"}
         self.tests = {}
         self.limits_s = {}  # by the test and its words
 
     def refresh(self):
+        self.link_installed()
         files = tree_files(self.root)
         for name in files:
             source, target = self.root / name, self.folder / name
@@ -57,9 +68,20 @@ class Copy:
             for name in set(names) - {Path(file).name for file in files if Path(file).parent == here}:
                 (self.folder / here / name).unlink()
 
+    def link_installed(self):
+        """What was installed below the tree's build folder, such as Arrow and Python's environments, the copy has as well."""
+        for installed in (self.root / "build").glob("*"):
+            link = self.folder / "build" / installed.name
+            is_build = installed.resolve() in (self.folder, *self.folder.parents) or (installed / "build.ninja").is_file()
+            if installed.is_dir() and not is_build and not link.exists():
+                link.parent.mkdir(parents=True, exist_ok=True)
+                link.symlink_to(installed.resolve())
+
     def set_up(self):
         if not (self.build / "build.ninja").is_file():
-            self.command(["meson", "setup", self.build, self.folder, *SETUP], "the copy can't be set up")
+            options = self.folder / "meson_options.txt"
+            parquet = [PARQUET] if options.is_file() and "option('parquet'" in options.read_text() else []
+            self.command(["meson", "setup", self.build, self.folder, *SETUP, *parquet], "the copy can't be set up")
         tests, self.targets = (json.loads(self.command(["meson", "introspect", what, self.build], "Meson tells nothing"))
                                for what in ("--tests", "--targets"))
         self.tests = {test["name"]: test for test in tests}
@@ -73,6 +95,8 @@ class Copy:
 
     def make(self, tests):
         """Builds what these tests run. Raises Trouble with the compiler's words where it can't be built."""
+        if not tests:
+            return  # without a target ninja builds everything
         known = json.dumps([self.tests[test] for test in tests]) + json.dumps(self.targets)
         chosen = subprocess.run([sys.executable, SUPPORT / "choose_tests.py", "targets", self.build], input=known,
                                 capture_output=True, text=True, check=True).stdout.split()
@@ -85,10 +109,13 @@ class Copy:
         command = [sys.executable, SUPPORT / "one_test.py", reports, *known["cmd"]]
         if self.is_catch(known["cmd"][0]):
             command += ["--abort", *words]
+        elif words:  # run_tests.py: these in place of what Meson has it run
+            at = next(i for i, word in enumerate(command) if str(word).endswith("run_tests.py"))
+            command = [*command[:at + 1], *words]
         begin = time.monotonic()
         with subprocess.Popen(command, cwd=known["workdir"] or self.build, env=self.environment | known["env"],
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-                              start_new_session=True) as process:
+                              preexec_fn=bound_memory, start_new_session=True) as process:
             try:
                 output = process.communicate(timeout=self.limits_s.get((test, words), known["timeout"]))[0]
             except subprocess.TimeoutExpired:
@@ -119,6 +146,7 @@ class Copy:
 
     def check_unchanged(self, runs):
         """The unchanged tree passes, and how long that takes tells how long a mutant may take."""
+        runs = [run for run in runs if run not in self.limits_s]
         self.make(sorted({test for test, _ in runs}))
         for test, words in runs:
             case, is_late, lasted_s = self.run(test, words)
@@ -132,8 +160,8 @@ class Copy:
         text = file.read_text()
         try:
             file.write_text(mutant.changed(text))
-            self.make([test for test, _ in mutant.tests])
             for test, words in mutant.tests:
+                self.make([test])  # one at a time: mostly the first notices, and the others need not be linked
                 case, is_late, _ = self.run(test, words)
                 if is_late:
                     return "timed out", test
