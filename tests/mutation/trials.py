@@ -24,6 +24,10 @@ class Trouble(Exception):
     """Why there can be no trial, as a sentence."""
 
 
+class FailsAlready(Trouble):
+    """The unchanged tree fails."""
+
+
 def tree_files(root):
     """The files of a git work tree, with those that are new and not ignored; as paths from its root."""
     listed = subprocess.run(["git", "-C", root, "ls-files", "-coz", "--exclude-standard"], capture_output=True, check=True)
@@ -151,7 +155,7 @@ class Copy:
         for test, words in runs:
             case, is_late, lasted_s = self.run(test, words)
             if case or is_late:
-                raise Trouble(f"the unchanged tree fails already: {test}: {case or 'it takes too long'}")
+                raise FailsAlready(f"the unchanged tree fails already: {test}: {case or 'it takes too long'}")
             self.limits_s[test, words] = max(self.least_s, TIMES_AS_LONG * lasted_s)
 
     def try_out(self, mutant):
@@ -159,8 +163,11 @@ class Copy:
         file = self.folder / mutant.file
         text = file.read_text()
         try:
-            file.write_text(mutant.changed(text))
             for test, words in mutant.tests:
+                if (test, words) not in self.limits_s:  # whether the unchanged tree passes is asked when it is first needed
+                    file.write_text(text)
+                    self.check_unchanged([(test, words)])
+                file.write_text(mutant.changed(text))
                 self.make([test])  # one at a time: mostly the first notices, and the others need not be linked
                 case, is_late, _ = self.run(test, words)
                 if is_late:
@@ -168,6 +175,8 @@ class Copy:
                 if case:
                     return "killed", f"{test}: {case}"
             return "survived", ""
+        except FailsAlready:
+            raise
         except Trouble as trouble:
             lines = str(trouble).splitlines()
             return "not built", next((line for line in lines if "error: " in line), lines[0])
