@@ -70,8 +70,8 @@ Json rings_document(const std::vector<FeedKey>& keys, const control::Client& cli
 
 }  // namespace
 
-Recorder::Recorder(EventLoop& loop, const Seating& seating)
-    : loop_(loop), seating_(seating), levels_(loop), end_(loop), kept_(loop) {}
+Recorder::Recorder(EventLoop& loop, const Seating& seating, std::chrono::milliseconds kept_for)
+    : loop_(loop), seating_(seating), kept_for_(kept_for), levels_(loop), end_(loop), kept_(loop) {}
 
 Result<std::string> Recorder::query(const control::Client& client, std::string_view argument, const Find& find) {
   std::istringstream text{std::string(argument)};
@@ -168,7 +168,7 @@ void Recorder::end() {
   levels_.cancel();
   end_.cancel();
   present_->recording->end();
-  kept_.start(kKeptFor, [this] { drop(); });
+  kept_.start(kept_for_, [this] { drop(); });
 }
 
 void Recorder::drop() {

@@ -29,7 +29,7 @@ class Recorder {
   static constexpr auto kKeptFor = std::chrono::seconds(10);
 
   // Both outlive it.
-  Recorder(EventLoop& loop, const Seating& seating);
+  Recorder(EventLoop& loop, const Seating& seating, std::chrono::milliseconds kept_for = kKeptFor);
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
@@ -66,6 +66,7 @@ class Recorder {
 
   EventLoop& loop_;
   const Seating& seating_;
+  const std::chrono::milliseconds kept_for_;
   uint64_t last_number_ = 0;
   Timer levels_, end_, kept_;
   std::optional<Present> present_;

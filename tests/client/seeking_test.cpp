@@ -73,6 +73,36 @@ TEST_CASE("a new ring begins at the position before the first of the replica's o
   CHECK_FALSE(seeking.again());
 }
 
+TEST_CASE("a replica's seek while the daemon is away is the first of its kind to the next daemon") {
+  Seeking seeking(true);
+  seeking.begin({0, 5}, true);
+  seeking.start_anew();  // nobody was told
+  CHECK(seeking.state() == State::kDue);
+  CHECK_FALSE(seeking.again());
+  CHECK_FALSE(seeking.stays());
+  CHECK(seeking.ring_position({7, 0}) == Position{0, 5});
+  seeking.start_anew();  // that daemon ended, too, before it was told
+  CHECK_FALSE(seeking.again());
+  seeking.tell(true);
+  CHECK(seeking.run() == 1);
+  seeking.arrive({7, 0});
+  CHECK(seeking.sought() == Position{7, 0});
+  seeking.start_anew();
+  CHECK(seeking.state() == State::kNone);
+  CHECK_FALSE(seeking.again());
+  CHECK(seeking.ring_position({7, 1}) == Position{7, 1});
+}
+
+TEST_CASE("a loader without replicas that seeks while the daemon is away begins there, and seeks no more") {
+  Seeking seeking(false);
+  seeking.begin({0, 5}, false);
+  seeking.start_anew();
+  CHECK(seeking.state() == State::kNone);
+  CHECK_FALSE(seeking.again());
+  CHECK(seeking.ring_position({3, 1}) == Position{3, 1});
+  CHECK_THROWS_AS(seeking.tell(false), std::logic_error);
+}
+
 TEST_CASE("without replicas a new ring begins where the loader wants its next batch, and no seek is left") {
   Seeking seeking(false);
   seeking.begin({0, 5}, false);

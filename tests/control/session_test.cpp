@@ -138,6 +138,25 @@ TEST_CASE("descriptors that a message does not call for are closed, and end the 
   CHECK(read(read_end.get(), &byte, 1) == 0);  // waits until no writer is left
 }
 
+TEST_CASE("a spec that is refused is told by its own code, and to a client that does not know it as denied") {
+  const bool is_known = GENERATE(true, false);
+  Served served;
+  served.service.on_attach = [&](const control::Client&, control::AttachRequest,
+                                 std::shared_ptr<control::AttachReply> to) { to->spec_refused("not yours"); };
+  RawClient client(served.path());
+  client.hello(0, is_known ? std::vector<std::string>{"spec_refused"} : std::vector<std::string>());
+  for (const uint32_t request : {9u, 9u}) {  // the number is free again
+    client.send_attach(request, "p");
+    const auto heard = client.hear();
+    REQUIRE(heard);
+    const auto* error = heard->message().body_as_ErrorReply();
+    REQUIRE(error);
+    CHECK(error->request() == request);
+    CHECK(error->code() == (is_known ? ErrorCode::spec_refused : ErrorCode::denied));
+    CHECK_THAT(std::string(proto::text_of(error->message())), Catch::Contains("not yours"));
+  }
+}
+
 TEST_CASE("attach: progress, slots, batches, release, seek, detach") {
   OneRing ring;
   Notes notes;

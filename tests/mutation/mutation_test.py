@@ -12,11 +12,12 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
 import cases  # noqa: E402
 import mutants  # noqa: E402
+import trials  # noqa: E402
 
 OPTIONS = cases.options("build")
 MUTANTS = ROOT / "tests/mutation/mutants"
 ROOMS = ("proto", "config", "base", "metrics", "source", "sampler", "media", "memory", "rows", "mixing", "cache", "batch",
-         "pipeline", "delivery", "http", "control", "node", "client", "cli")
+         "pipeline", "delivery", "http", "control", "node", "client", "cli", "store", "parquet", "python")
 
 TINY = {
     "meson.build": "project('tiny', 'c')\ntest('twice', executable('twice_test', 'twice.c'))\n",
@@ -120,6 +121,20 @@ class Lists(unittest.TestCase):
     def test_nothing_in_the_place(self):
         mutant, = self.read("== gone\nIt goes.\nfile: twice.c\ntests: twice\n-- before\nreturn 3;\n-- after\n\n")
         self.assertEqual((mutant.before, mutant.after), ("return 3;", ""))
+
+
+class TheCopy(unittest.TestCase):
+    def test_has_what_was_installed_below_the_build_folder_and_no_build(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder).resolve()
+            for name in ("arrow", "tests", "mutation"):
+                (root / "build" / name).mkdir(parents=True)
+            (root / "build/tests/build.ninja").touch()
+            copy = trials.Copy(root, root / "build/mutation", 1, 1)
+            copy.link_installed()
+            copy.link_installed()  # of an earlier run
+            self.assertEqual([path.name for path in (root / "build/mutation/build").iterdir()], ["arrow"])
+            self.assertEqual((root / "build/mutation/build/arrow").resolve(), root / "build/arrow")
 
 
 class TheRunner(unittest.TestCase):

@@ -3,8 +3,10 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <map>
 #include <sstream>
+#include <thread>
 
 #include "config/text/json.h"
 #include "tests/node/rig.h"
@@ -18,7 +20,19 @@ namespace {
 
 class RecorderRig : public SeatingRig {
  public:
-  RecorderRig() : recorder(loop(), seating) { client = client_of(1001, process); }
+  explicit RecorderRig(std::chrono::milliseconds kept_for = node::Recorder::kKeptFor)
+      : recorder(loop(), seating, kept_for), guard_(loop()) {
+    client = client_of(1001, process);
+  }
+  // Runs what comes in this time.
+  void run_for(std::chrono::milliseconds time) {
+    bool is_over = false;
+    guard_.start(time, [&is_over] { is_over = true; });
+    while (!is_over) {
+      loop().run_ready();
+      std::this_thread::yield();
+    }
+  }
 
   static control::Client client_of(uid_t uid, const FakeProcess& process) {
     control::Client client;
@@ -43,7 +57,9 @@ class RecorderRig : public SeatingRig {
     return answer ? "" : answer.error().message;
   }
   std::string refusal(const std::string& words) { return refusal(words, client); }
-  std::string start() { return std::to_string(answer("test start 60").find("recording")->count()); }
+  std::string start(const std::string& seconds = "60") {
+    return std::to_string(answer("test start " + seconds).find("recording")->count());
+  }
   // How many notes of each kind there are, and the last part.
   std::map<std::string, uint64_t> take(const std::string& number) {
     std::map<std::string, uint64_t> counts;
@@ -61,6 +77,9 @@ class RecorderRig : public SeatingRig {
   node::Recorder recorder;
   Json part;
   size_t parts = 0;
+
+ private:
+  Timer guard_;
 };
 
 }  // namespace
@@ -149,6 +168,41 @@ TEST_CASE("recorder: a recording ends with the process that began it") {
   rig.client.process = next.pidfd();
   CHECK(rig.refusal("test take " + number + " 0").find("there is no recording") == 0);
   rig.take(rig.start());
+}
+
+TEST_CASE("recorder: the times of a recording that is gone do not end the next one") {
+  using namespace std::chrono_literals;
+  RecorderRig rig(300ms);
+  const auto is_on = [&rig] { return trace::is_on(rig.pipeline()->subject()); };
+  SECTION("the end of one whose process has ended") {
+    rig.start("0.2");
+    rig.process.end();
+    rig.run_for(20ms);
+    REQUIRE_FALSE(is_on());
+  }
+  SECTION("the last time to fetch one that was fetched") {
+    const std::string number = rig.start("0.1");
+    rig.run_for(150ms);
+    REQUIRE_FALSE(is_on());
+    rig.take(number);
+  }
+  const FakeProcess next;
+  rig.client.process = next.pidfd();
+  rig.part = {};
+  const std::string number = rig.start();
+  rig.run_for(600ms);
+  CHECK(is_on());
+  CHECK(rig.take(number).size() > 0);
+}
+
+TEST_CASE("recorder: a recording that nobody fetches is given up in time, and its levels end with it") {
+  using namespace std::chrono_literals;
+  RecorderRig rig(200ms);
+  const std::string number = rig.start("0.1");
+  rig.run_for(150ms);
+  CHECK_FALSE(trace::is_on(rig.pipeline()->subject()));
+  rig.run_for(300ms);
+  CHECK(rig.refusal("test take " + number + " 0").find("there is no recording") == 0);
 }
 
 TEST_CASE("recorder: a long recording is taken in parts, and each part goes on where the part before ended") {

@@ -225,6 +225,22 @@ TEST_CASE("operations that would take more memory than a sample may are bad cont
                Catch::Contains("its operations need more memory") && Catch::Contains("limits.sample_bytes_max"));
     CHECK(budget->bytes_peak() < 4 << 20);
   }
+  SECTION("two outputs, which take the memory one after the other") {
+    const auto blurred = [](const std::string& name, const std::string& side) {
+      auto outputs =
+          picture_outputs("{ op = \"resize\", size = [" + side + ", " + side +
+                          "] }, { op = \"gaussian-blur\", kernel_size = 5 }, { op = \"center-crop\", size = 8 }");
+      outputs.back().name = name;
+      return outputs.back();
+    };
+    const auto [first, second, masked] =
+        GENERATE(table<std::string, std::string, size_t>({{"450", "450", 0}, {"450", "1300", 5}, {"1300", "450", 5}}));
+    CAPTURE(first, second);
+    given.outputs = {picture_outputs().front(), blurred("one", first), blurred("two", second)};
+    Rig rig(given);
+    rig.fill_all();
+    CHECK(rig.take().batch.masked.size() == masked);
+  }
   SECTION("what is made large in one pass takes no memory for it") {
     given.outputs = picture_outputs(large + last);
     Rig rig(given);

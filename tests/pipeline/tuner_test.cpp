@@ -247,6 +247,30 @@ TEST_CASE("a trainer that waits for a batch that does not come gets threads at o
   CHECK(tuner.decision().reason.find("trainers waited") != std::string::npos);
 }
 
+TEST_CASE("a number that turned out too low is left alone for twice as long, however many raises mend it") {
+  const int raises = GENERATE(1, 2, 3);
+  Tuner tuner({{"threads", "it was busy", "it took", 1, 16}}, {{{32, 0}}, {4, 4}});
+  const auto step = [&](double starved_s, double busy_s) {
+    return tuner.step({.seconds = 1, .batches = 1, .starved_s = starved_s, .stages = {{.busy_s = busy_s}}}).stages[0];
+  };
+  const auto calm_steps = [&] {  // until it comes down
+    const uint32_t before = tuner.decision().stages[0];
+    int steps = 1;
+    while (step(0, 0.9) == before) REQUIRE(++steps < 100);
+    return steps;
+  };
+  REQUIRE(calm_steps() == 4);
+  REQUIRE(calm_steps() == 4);
+  uint32_t value = tuner.decision().stages[0];
+  REQUIRE(value == 4);
+  for (int i = 0; i < raises; ++i) {
+    const uint32_t raised = step(0.2, value);
+    REQUIRE(raised > value);
+    value = raised;
+  }
+  CHECK(calm_steps() == 8);
+}
+
 TEST_CASE("every change says why") {
   Tuner tuner(kStages, limits_of(8, 8, 4));
   CHECK(tuner.decision().reason.empty());

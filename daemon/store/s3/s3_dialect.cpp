@@ -31,8 +31,8 @@ bool may_pass(std::string_view code) {
 
 class S3Dialect final : public http::Dialect {
  public:
-  S3Dialect(Bucket bucket, std::shared_ptr<CredentialsKeeper> credentials)
-      : bucket_(std::move(bucket)), credentials_(std::move(credentials)) {}
+  S3Dialect(Bucket bucket, std::shared_ptr<CredentialsKeeper> credentials, UnixSeconds now_s)
+      : bucket_(std::move(bucket)), credentials_(std::move(credentials)), now_s_(std::move(now_s)) {}
 
   Status write(const http::Wanted& wanted, http::Outgoing& outgoing) override {
     std::vector<NamedValue> headers;
@@ -117,7 +117,7 @@ class S3Dialect final : public http::Dialect {
       return Error{Trouble::kTransient, uri_of(key) + ": " + error.message};
     }
     if (credentials->is_anonymous()) return Done{};
-    const int64_t now_s = std::time(nullptr);
+    const int64_t now_s = now_s_ ? now_s_() : std::time(nullptr);
     if (signed_with_ != credentials || !key_ || !key_->fits(now_s)) {
       key_.emplace(*credentials, bucket_.region, "s3", now_s);
       signed_with_ = credentials;
@@ -141,14 +141,16 @@ class S3Dialect final : public http::Dialect {
 
   const Bucket bucket_;
   const std::shared_ptr<CredentialsKeeper> credentials_;
+  const UnixSeconds now_s_;
   std::optional<SigningKey> key_;
   std::shared_ptr<const Credentials> signed_with_;
 };
 
 }  // namespace
 
-std::shared_ptr<http::Dialect> make_s3_dialect(Bucket bucket, std::shared_ptr<CredentialsKeeper> credentials) {
-  return std::make_shared<S3Dialect>(std::move(bucket), std::move(credentials));
+std::shared_ptr<http::Dialect> make_s3_dialect(Bucket bucket, std::shared_ptr<CredentialsKeeper> credentials,
+                                               UnixSeconds now_s) {
+  return std::make_shared<S3Dialect>(std::move(bucket), std::move(credentials), std::move(now_s));
 }
 
 }  // namespace spdld::store::s3

@@ -2,6 +2,8 @@
 // https://docs.aws.amazon.com/AmazonS3/latest/API/API_Operations_Amazon_Simple_Storage_Service.html
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -17,7 +19,10 @@ struct Bucket {
   BucketAddress address;
 };
 
-// `credentials`: null: requests are not signed.
-std::shared_ptr<http::Dialect> make_s3_dialect(Bucket bucket, std::shared_ptr<CredentialsKeeper> credentials);
+using UnixSeconds = std::function<int64_t()>;
+
+// `credentials`: null: requests are not signed. `now_s`: the time that they are signed with; none: the machine's.
+std::shared_ptr<http::Dialect> make_s3_dialect(Bucket bucket, std::shared_ptr<CredentialsKeeper> credentials,
+                                               UnixSeconds now_s = {});
 
 }  // namespace spdld::store::s3

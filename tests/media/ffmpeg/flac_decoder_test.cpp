@@ -174,6 +174,50 @@ TEST_CASE("FLAC with a shift to the left is bad content", "[audio]") {
   CHECK_FALSE(result.is_all_own);
 }
 
+// A frame of 16 samples of one channel whose partitions are shorter than its order, where reading on would take samples
+// from before the frame. All its codes are there: nothing else is wrong with it.
+std::string with_short_partitions(uint64_t number, unsigned order, unsigned partition_order, bool is_linear) {
+  constexpr unsigned kSamples = 16, kBits = 16;
+  const std::string header = big_endian(0xFFF8, 2) + big_endian(0x79, 1) + big_endian(4 << 1, 1) +
+                             coded_number(number) + big_endian(kSamples - 1, 2);
+  FlacBits bits;
+  bits.put((is_linear ? 31 + order : 8 + order) << 1, 8);
+  bits.put(0, order * kBits);  // the first samples
+  if (is_linear) {
+    bits.put(1, 4 + 5);  // a precision of one bit, shifted by one
+    bits.put(0, order * 1);
+  }
+  bits.put(partition_order, 2 + 4);
+  unsigned at = order;
+  for (unsigned end = kSamples >> partition_order; end <= kSamples; end += kSamples >> partition_order) {
+    bits.put(0, 4);  // a code of one bit for each residual of 0
+    for (unsigned i = at; i < end; ++i) bits.put_unary(0);
+    at = end;
+  }
+  std::string frame = header + big_endian(crc_of(header, 0x07, 8), 1) + bits.take() + "cc";
+  with_crc(frame);
+  return frame;
+}
+
+TEST_CASE("partitions of FLAC that are shorter than the order are bad content, and those as long as it are not",
+          "[audio]") {
+  Random random(9);
+  const FlacWriter::Sound sound{.channels = 1, .block = 16, .subframe = 1};
+  for (const bool is_linear : {false, true}) {
+    for (unsigned order = 1; order <= (is_linear ? 16u : 4u); ++order) {
+      for (unsigned partition_order = 0; partition_order <= 4; ++partition_order) {
+        CAPTURE(is_linear, order, partition_order);
+        FlacWriter writer(order);
+        std::vector<std::string> frames = writer.frames(sound, 16 * 6);
+        frames[3] = with_short_partitions(3, order, partition_order, is_linear);
+        const Compared result = compared(FlacWriter::file_of(sound, 16 * 6, frames), random);
+        CHECK(result.is_same);
+        CHECK(result.is_good == (16u >> partition_order >= order));
+      }
+    }
+  }
+}
+
 void damage(std::string& bytes, Random& random) {
   const size_t at = random() % bytes.size(), length = std::min<size_t>(1 + random() % 30, bytes.size() - at);
   switch (random() % 5) {

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 #include <random>
 
+#include "daemon/media/ffmpeg/libraries/libraries.h"
 #include "daemon/media/ffmpeg/libraries/load.h"
 #include "daemon/media/ffmpeg/pictures/video_decoder.h"
 #include "tests/media/ffmpeg/parts.h"
@@ -80,6 +81,21 @@ TEST_CASE("an index of a video from parts of its file, and from bytes that were 
       CHECK(kept->reordered == whole->reordered);
     }
   }
+}
+
+TEST_CASE("what is kept is known by the versions of FFmpeg's libraries, each of which may read files another way",
+          "[video]") {
+  ffmpeg::load_libraries();
+  const auto version = [](unsigned number) {
+    return std::to_string(number >> 16) + "." + std::to_string(number >> 8 & 0xFF) + "." +
+           std::to_string(number & 0xFF);
+  };
+  for (const std::string& id : {ffmpeg::kept_video_id(), ffmpeg::kept_audio_id()}) {
+    INFO(id);
+    CHECK(id.find("libavformat " + version(ffmpeg::lib::avformat_version())) != std::string::npos);
+    CHECK(id.find("libavcodec " + version(ffmpeg::lib::avcodec_version())) != std::string::npos);
+  }
+  CHECK(ffmpeg::kept_video_id() != ffmpeg::kept_audio_id());
 }
 
 TEST_CASE("an index of a sound from parts of its file, and from bytes that were kept, is that of the file", "[video]") {

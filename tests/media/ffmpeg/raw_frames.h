@@ -153,6 +153,10 @@ inline bool check_kept_frames(const ffmpeg::VideoIndex& index, const Bytes& file
   if (!is_kept) return false;
   const auto kept = ffmpeg::KeptFrames::open(form);
   REQUIRE(kept);
+  CHECK_FALSE(ffmpeg::KeptFrames::open(std::span(form).first(form.size() - 1)));
+  Bytes longer = form;
+  longer.push_back(0);
+  CHECK_FALSE(ffmpeg::KeptFrames::open(longer));
   ffmpeg::FrameMemory memory;
   for (const uint32_t number : all) {
     REQUIRE(kept->give(number, memory, [&](uint32_t, ffmpeg::VideoFrame& frame) {

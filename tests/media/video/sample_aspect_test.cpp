@@ -60,6 +60,21 @@ TEST_CASE("samples that are not square are shown as FFmpeg's scale=iw*sar:ih sho
   }
 }
 
+TEST_CASE("each video is shown by its own aspect, whatever the thread has shown before", "[video]") {
+  const TempDir folder;
+  std::vector<Bytes> videos;
+  for (const std::string aspect : {"6/5", "1/1", "4/5"}) {
+    videos.push_back(stretched(folder, "v.mkv", aspect));
+    videos.push_back(stretched(folder, "v.ts", aspect, "-c:v libx264 -qp 1 -bf 0"));  // frames alone tell it
+  }
+  const std::string chain = kDecode + "{ op = \"center-crop\", size = [96, 128] }" + kConvert;
+  Clips one(chain);
+  for (const size_t second : {0, 3, 1, 2, 5, 4, 3, 0}) {
+    Clips alone(chain);
+    CHECK((one.clip(videos[second]) == alone.clip(videos[second])));
+  }
+}
+
 TEST_CASE("a crop with nothing resized behind it lies where it is shown", "[video]") {
   const TempDir folder;
   const Bytes video = stretched(folder, "v.mkv", "6/5");

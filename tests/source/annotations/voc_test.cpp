@@ -125,6 +125,21 @@ TEST_CASE("an object of VOC that is wrong is lost, and its file and number are n
   }
 }
 
+TEST_CASE("objects behind one that is lost are read as if it were not there") {
+  const std::string good = corners("1", "1", "2", "2");
+  for (const std::string& lost :
+       {object("cat", good + "<xmin>1</xmin>"), object("cat", good, "<name>dog</name>"), object("", good),
+        std::string("<object/>"), std::string("<object><name>cat</name><bndbox><xmin>1</xmin></bndbox></object>"),
+        object("cat", good, "<difficult>perhaps</difficult>"),
+        object("cat", good + "<xmin>1</xmin>", "<difficult>1</difficult>")}) {
+    INFO(lost);
+    VocFolder folder;
+    const std::string sentence = folder.lost(lost + object("dog", corners("3", "4", "5", "6")));
+    CHECK_THAT(sentence, Contains("the object 1"));
+    CHECK_THAT(sentence, !Contains("the object 2"));
+  }
+}
+
 TEST_CASE("a file of VOC that is wrong loses its picture") {
   VocFolder folder;
   std::string deep;

@@ -236,6 +236,7 @@ TEST_CASE("memory stays within its bound, and any order gets its values") {
   }
   CHECK(wrong == 0);
   CHECK(data.store->counts().held_bytes_peak <= 5 * a_group / 2);
+  CHECK(data.store->counts().held_bytes_peak >= a_group);
   CHECK(data.store->counts().pressed > 10);
 }
 

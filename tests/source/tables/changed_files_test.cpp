@@ -303,4 +303,25 @@ TEST_CASE("a file that changes while its index is made is not listed, and that i
                     Contains("a.tar changed while it was listed"));
 }
 
+TEST_CASE("a file that is rewritten while it is read is bad content also behind one that was settled") {
+  const TempFolder temp;
+  temp.folder("c");
+  write_over(temp / "c/0.jpg", "settled");
+  write_over(temp / "c/1.jpg", std::string(kRewrittenBytes, 'a'));
+  const auto listing = open("image-folder", temp.path().string());
+  await_clock(temp / "c/0.jpg");
+  LocalFetcher fetcher(1);
+  FetchRequest settled = request_for(*listing, 0, wanted(*listing, {"image"}));
+  FetchRequest rewritten = request_for(*listing, 1, wanted(*listing, {"image"}));
+  const Rewriting rewriting(temp / "c/1.jpg", kRewrittenBytes);
+  CHECK(test::soon([&] {
+    fetch_now(fetcher, settled);
+    CHECK(settled.ok);
+    CHECK(text(settled.bytes[0]) == "settled");
+    fetch_now(fetcher, rewritten);
+    return !rewritten.ok;
+  }));
+  CHECK_THAT(rewritten.error.message, Contains("1.jpg changed while it was read"));
+}
+
 }  // namespace spdld::changed_files_test

@@ -20,7 +20,8 @@ constexpr uint64_t kMs = 1'000'000, kSecond = 1'000 * kMs;
 // A call whose attempts end as the test says.
 class OneCall final : public Call {
  public:
-  OneCall(Read& read, Dialect& dialect, const bool& answers) : Call(read, dialect), answers_(answers) {}
+  OneCall(Read& read, Dialect& dialect, const bool& answers, const std::string& retry_after)
+      : Call(read, dialect), answers_(answers), retry_after_(retry_after) {}
   Status begin(Attempt&, Outgoing& outgoing) override {
     outgoing.url = "http://127.0.0.1/x";
     return Done{};
@@ -29,19 +30,24 @@ class OneCall final : public Call {
   bool on_body(Attempt&, std::span<const uint8_t>) override { return false; }
   Verdict on_end(Attempt&, CURLcode) override {
     if (answers_) return {};
-    return Verdict::again({Trouble::kTransient, what() + ": it has failed."});
+    Verdict verdict = Verdict::again({Trouble::kTransient, what() + ": it has failed."});
+    verdict.retry_after = retry_after_;
+    return verdict;
   }
   std::string what() const override { return "http://host/" + request_of().object; }
 
  private:
   const Read& request_of() const { return static_cast<const Read&>(request()); }
   const bool& answers_;
+  const std::string& retry_after_;
 };
 
 // Callers that each ask again a while after a failure, and a server whose replies take 5 ms.
 struct Node final : private Endpoint::Wire, private Request::Observer {
-  explicit Node(size_t callers, Limits limits = {})
-      : endpoint("host", Transfer::Settings{limits, {}, {}}, make_web_dialect("http://host")), reads(callers) {
+  explicit Node(size_t callers, Limits limits = {}, std::shared_ptr<Server> server = nullptr)
+      : endpoint("host", Transfer::Settings{limits, {}, {}}, make_web_dialect("http://host"), nullptr,
+                 std::move(server)),
+        reads(callers) {
     for (size_t i = 0; i < callers; ++i) {
       reads[i].object = std::to_string(i);
       reads[i].observer = this;
@@ -54,7 +60,7 @@ struct Node final : private Endpoint::Wire, private Request::Observer {
     while (now_ns < end_ns) {
       for (; !asks.empty() && asks.begin()->first <= now_ns; asks.erase(asks.begin())) {
         asks.begin()->second->status = Done{};
-        endpoint.submit(std::make_unique<OneCall>(*asks.begin()->second, endpoint.dialect(), answers));
+        endpoint.submit(std::make_unique<OneCall>(*asks.begin()->second, endpoint.dialect(), answers, retry_after));
       }
       uint64_t next_ns = endpoint.advance(now_ns, *this);
       if (!running.empty()) next_ns = std::min(next_ns, running.begin()->first);
@@ -64,6 +70,7 @@ struct Node final : private Endpoint::Wire, private Request::Observer {
         endpoint.on_ended(static_cast<Attempt&>(running.begin()->second->user()), CURLE_OK, now_ns, *this);
     }
   }
+  void cancel(size_t caller) { endpoint.cancel(reads[caller], *this); }
   // Attempts that began in this time.
   size_t begun(uint64_t from_ns, uint64_t end_ns) const {
     return static_cast<size_t>(std::distance(begins.lower_bound(from_ns), begins.lower_bound(end_ns)));
@@ -90,6 +97,7 @@ struct Node final : private Endpoint::Wire, private Request::Observer {
   }
 
   bool answers = false, asks_for_more = false;
+  std::string retry_after;  // that failures tell
   uint64_t now_ns = 0;
   size_t answered = 0;
   Endpoint endpoint;
@@ -126,6 +134,72 @@ TEST_CASE("a failing endpoint is asked at a falling rate, however many samples w
     CHECK(node.answered == callers);
     CHECK(node.endpoint.statistics().failing_since_ns.load() == 0);
   }
+}
+
+TEST_CASE("reads that were stopped leave their places to others, whether they ran, waited or rested") {
+  Limits limits;
+  limits.connections_max = 3;
+  Node node(10, limits);
+  node.answers = true;
+  node.run_until(1 * kMs);  // three run
+  REQUIRE(node.running.size() == 3);
+  CHECK(node.endpoint.statistics().under_way.value() == 3);
+  for (const size_t caller : {0, 1, 2, 3, 4}) node.cancel(caller);
+  CHECK(node.running.empty());
+  CHECK(node.endpoint.statistics().under_way.value() == 0);
+  node.run_until(2 * kMs);
+  CHECK(node.running.size() == 3);  // as many as there may be, and no more
+  CHECK(node.endpoint.statistics().under_way.value() == 3);
+  node.run_until(30 * kMs);
+  CHECK(node.answered == 5);
+  CHECK(node.endpoint.is_idle());
+  CHECK(node.endpoint.statistics().under_way.value() == 0);
+  CHECK(node.endpoint.statistics().attempts.value() == 3 + 5);
+  CHECK(node.endpoint.statistics().requests.value() == 10);
+}
+
+TEST_CASE("buckets of one server count its attempts together, also after some were stopped") {
+  const auto server = std::make_shared<Server>();
+  Limits limits;
+  limits.connections_max = 2;
+  Node first(2, limits, server), second(2, limits, server);
+  first.answers = second.answers = true;
+  first.run_until(1 * kMs);
+  second.run_until(1 * kMs);
+  CHECK(server->attempts == 2);
+  CHECK(second.running.empty());
+  first.cancel(0);
+  CHECK(server->attempts == 1);
+  second.run_until(2 * kMs);
+  CHECK(second.running.size() == 1);
+  first.cancel(1);
+  second.cancel(0);
+  second.cancel(1);
+  CHECK(server->attempts == 0);
+}
+
+TEST_CASE("a server that asks for a pause has it, whatever later failures ask for") {
+  Limits limits;
+  limits.connections_max = 2;
+  Node node(8, limits);
+  node.run_until(2 * kMs);
+  REQUIRE(node.running.size() == 2);
+  auto& running = node.running;
+  const uint64_t apart_ns = running.begin()->first;
+  node.retry_after = "20";  // says the failure of the first, and the other one's says 1 s
+  auto later = running.extract(std::prev(running.end()));
+  later.key() = apart_ns + kMs;
+  running.insert(std::move(later));
+  node.run_until(apart_ns + 1);
+  REQUIRE(running.size() == 1);
+  node.retry_after = "1";
+  node.run_until(apart_ns + kMs + 1);
+  CHECK(running.empty());
+  node.retry_after.clear();
+  node.run_until(19 * kSecond);
+  CHECK(node.begins.size() == 2);
+  node.run_until(21 * kSecond);
+  CHECK(node.begins.size() > 2);
 }
 
 TEST_CASE("an endpoint that turns most requests away, and answers some, is asked as before") {

@@ -1,9 +1,11 @@
 // A bucket that is asked over the network: its lists, its errors, and its credentials.
 #include "daemon/store/s3/s3_dialect.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <deque>
 
+#include "daemon/store/s3/signature.h"
 #include "tests/store/http/web_site.h"
 
 namespace spdld::store::s3_dialect_test {
@@ -206,6 +208,39 @@ TEST_CASE("credentials that have expired are fetched anew, and the read goes on 
     CHECK(site.stub.requests().back().header("x-amz-security-token") == "TOKENTWO");
     CHECK(site.keeper->fetches() == 2);
   }
+}
+
+TEST_CASE("requests before and after midnight are each signed with their day's key") {
+  constexpr int64_t kDayS = 86'400, kMidnight = 20'000 * kDayS;  // 2024-10-04
+  int64_t now_s = kMidnight - 1, keeper_s = 1'000;
+  const auto keeper = std::make_shared<CredentialsKeeper>(std::make_unique<Turning>(), [&keeper_s] {
+    return Moment{keeper_s, keeper_s * 1000};
+  });
+  REQUIRE(keeper->wait_for_first({}));
+  const auto address = s3::BucketAddress::make({"bucket", "http://127.0.0.1:1", "eu-west-1", true});
+  REQUIRE(address);
+  const auto dialect = s3::make_s3_dialect({"bucket", "eu-west-1", *address}, keeper, [&now_s] { return now_s; });
+  const auto check = [&](const std::string& day) {
+    http::Wanted wanted_of_key;
+    wanted_of_key.object = "key", wanted_of_key.range = "bytes=0-9";
+    http::Outgoing outgoing;
+    REQUIRE(dialect->write(wanted_of_key, outgoing));
+    const auto credentials = keeper->current();
+    std::vector<std::string> wanted;
+    const std::vector<s3::NamedValue> headers = {{"Range", "bytes=0-9"}};
+    const std::string host(address->host()), path = address->path("key");
+    s3::sign(s3::SigningKey(*credentials, "eu-west-1", "s3", now_s),
+             {.host = host, .path = path, .query = {}, .headers = headers}, now_s, wanted);
+    INFO(wanted.back());
+    CHECK(wanted.back().find("/" + day + "/eu-west-1/s3/") != std::string::npos);
+    for (const std::string& line : wanted)
+      CHECK(std::count(outgoing.headers.begin(), outgoing.headers.end(), line) == 1);
+  };
+  check("20241003");
+  now_s = kMidnight;
+  check("20241004");
+  now_s = kMidnight - 1;  // the clock was set back
+  check("20241003");
 }
 
 TEST_CASE("a HEAD that is refused is asked again as a GET, which says why") {

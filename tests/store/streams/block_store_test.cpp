@@ -1,6 +1,8 @@
 #include "daemon/store/streams/block_store.h"
 
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <thread>
@@ -83,6 +85,7 @@ TEST_CASE("what is expected is there before it is read, and room is made only by
   const auto blocks = [&] { return archives.store->counts().blocks; };
   for (uint64_t block = 0; block < 20; ++block) expect(block, 10);
   REQUIRE(test::soon([&] { return blocks() == 16; }));
+  CHECK(archives.store->counts().held_bytes_peak == 16 * kBlockBytes);
   {
     Reads reads(*archives.store);
     reads.begin(Archives::name(0), 15 * kBlockBytes,
@@ -98,6 +101,50 @@ TEST_CASE("what is expected is there before it is read, and room is made only by
   expect(16, 111);
   REQUIRE(test::soon([&] { return blocks() == 17; }));
   CHECK(archives.store->counts().pressed == 0);
+}
+
+TEST_CASE("a filler hears of room when a block leaves because it was given, and when the order is past it") {
+  // Counts what it hears; blocks come as from any other.
+  class Hearing final : public BlockFiller {
+   public:
+    Hearing(std::vector<RangeFiller::Object> objects, std::atomic<int>& heard)
+        : inner_(std::move(objects)), heard_(heard) {}
+    void start(BlockShelf& shelf) override { inner_.start(shelf); }
+    void want(BlockId block, Urgency urgency) override { inner_.want(block, urgency); }
+    void note_room() override { ++heard_; }
+    void stop() override { inner_.stop(); }
+    unsigned concurrency() const override { return inner_.concurrency(); }
+
+   private:
+    RangeFiller inner_;
+    std::atomic<int>& heard_;
+  };
+  constexpr uint64_t kBlocks = 4;
+  const auto inner =
+      std::make_shared<FakeStore>(std::map<std::string, std::string>{{"a", noise(kBlocks * kBlockBytes, 1)}});
+  std::atomic<int> heard = 0;
+  BlockStore store(
+      {{"fake://a", kBlocks * kBlockBytes, std::vector<uint32_t>(kBlocks, kBlockBytes)}},
+      std::make_unique<Hearing>(std::vector<RangeFiller::Object>{{inner, "a", {kBlocks * kBlockBytes, 1}}}, heard),
+      64 * kBlockBytes);
+  const std::string_view bytes = inner->at("a");
+  const auto read = [&](uint64_t at, uint64_t count) {
+    Reads reads(store);
+    reads.begin("fake://a", at, bytes.substr(at, count));
+    CHECK(reads.good() == 1);
+  };
+  read(0, kBlockBytes - 1);
+  CHECK(heard == 0);  // a byte of it is still of use
+  read(kBlockBytes - 1, 1);
+  CHECK(test::soon([&] { return heard == 1; }));
+  CHECK(store.counts().held_bytes == 0);
+  store.expect("fake://a", kBlockBytes, 100, 10, 100);
+  REQUIRE(test::soon([&] { return store.counts().blocks == 2; }));
+  store.expect("fake://a", 2 * kBlockBytes, 100, 60, 100);
+  REQUIRE(test::soon([&] { return store.counts().blocks == 3; }));
+  CHECK(heard == 1);
+  store.expect("fake://a", 3 * kBlockBytes, 100, 111, 100);  // the order is past the first of the two
+  CHECK(test::soon([&] { return heard == 2; }));
 }
 
 TEST_CASE("an order that needs more than the bound still reads everything, with more requests") {

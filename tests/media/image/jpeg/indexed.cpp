@@ -157,6 +157,59 @@ TEST_CASE("a box by an index is read from its own bytes alone", "[indexed]") {
   CHECK_FALSE(decoders.is_as(changed, index, box, jpeg));
 }
 
+// A byte 0xFF of the scan has a zero behind it, which a reader that ends at such a point must have as well.
+TEST_CASE("boxes that end at a point whose byte has a stuffed zero have libjpeg's samples", "[indexed]") {
+  constexpr int kAcross = 40, kDown = 12;  // MCUs, of 8 pixels
+  Decoders decoders;
+  int at_stuffed = 0;
+  for (uint32_t seed = 0; seed < 40; ++seed) {
+    JpegOptions options;
+    options.quality = 100, options.subsampling = Subsampling::k444, options.seed = seed;
+    const Bytes jpeg = test::make_jpeg(8 * kAcross, 8 * kDown, options);
+    const Bytes index = decoders.index_of(jpeg);
+    const auto points = ScanIndex::view(index, kAcross * kDown);
+    REQUIRE(points);
+    const size_t scan = scan_of(jpeg);
+    for (uint32_t point = 1; point < points->points(); ++point) {
+      const size_t at = scan + points->point(point).bit / 8;
+      if (jpeg[at] != 0xFF) continue;
+      ++at_stuffed;
+      const int before = static_cast<int>(point * points->spacing()) - 1;  // the last MCU that is read
+      CAPTURE(seed, point);
+      CHECK(decoders.is_right(jpeg, index, {before % kAcross * 8, before / kAcross * 8, 8, 8}) == true);
+      CHECK(decoders.is_right(jpeg, index, {(before + 1) % kAcross * 8, (before + 1) / kAcross * 8, 8, 8}) == true);
+    }
+  }
+  CHECK(at_stuffed > 3);
+}
+
+TEST_CASE("a good picture behind a damaged one, and behind one with an index, has its own samples", "[indexed]") {
+  std::mt19937 random(13);
+  std::vector<Bytes> good, indexes;
+  for (const int restart_interval : {0, 3})
+    for (const bool grey : {false, true}) {
+      JpegOptions options;
+      options.quality = 92, options.restart_interval = restart_interval, options.grey = grey;
+      good.push_back(test::make_jpeg(240, 130, options));
+      indexes.push_back(Decoders().index_of(good.back()));
+      REQUIRE(helps(indexes.back()));
+    }
+  Decoders decoders;
+  for (int i = 0; i < 240; ++i) {
+    const size_t first = random() % good.size(), second = random() % good.size();
+    Bytes damaged = good[first], index = indexes[first];
+    const size_t scan = scan_of(damaged), at = scan + random() % (damaged.size() - scan - 8);
+    if (i % 4 == 0) std::fill_n(damaged.begin() + static_cast<ptrdiff_t>(at), 6, static_cast<uint8_t>(random()));
+    if (i % 4 == 1) damaged.resize(at);
+    if (i % 4 == 2) index[8 + random() % (index.size() - 8)] ^= 0x55;
+    const Box box = box_in(240, 130, random);
+    (void)decoders.is_right(damaged, i % 8 < 4 ? index : Bytes(), box, i % 3 == 0);
+    CAPTURE(i, first, second);
+    if (i % 2 == 0) CHECK(decoders.index_of(good[second]) == indexes[second]);
+    CHECK(decoders.is_right(good[second], i % 3 == 0 ? Bytes() : indexes[second], box) == true);
+  }
+}
+
 TEST_CASE("other JPEGs have no index", "[indexed]") {
   JpegOptions options;
   SECTION("progressive") { options.progressive = true; }
