@@ -2,7 +2,10 @@
 // forks, and errors on the GPU itself.
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <thread>
 
 #include "tests/client/gpu_session.h"
 
@@ -89,6 +92,39 @@ TEST_CASE("detach waits for work under way, and a batch that stays has its memor
     }));
     CHECK(bench.breaches() == "");
   }
+}
+
+TEST_CASE("detach goes on as soon as the work is done, and not at its next look at it") {
+  using Clock = std::chrono::steady_clock;
+  using namespace std::chrono_literals;
+  FakeScript script = script_of(proto::MemoryKind::cuda_ipc);
+  script.epochs = 1, script.steps_per_epoch = 2;
+  Bench bench(script);
+  CHECK(bench.trains([&](const Loaded& driver) {
+    const abi::Stream stream = make_stream(driver);
+    Clock::duration shortest = 1h;
+    for (int i = 0; i < 6; ++i) {  // of which one at least has the cores that it needs
+      Loader loader = attach_in_child(bench.options());
+      Gate gate;
+      Batch batch = next_in_child(loader);
+      RESULT(SPDLD_OK, spdld_batch_use(batch.get(), stream));
+      gate.close(driver, stream);
+      batch.reset();
+      Clock::time_point opened;
+      std::thread opener([&] {
+        std::this_thread::sleep_for(10ms);  // detach waits by then; it looks at the work after 100 ms
+        opened = Clock::now();
+        gate.open();
+      });
+      loader.reset();
+      const Clock::time_point ended = Clock::now();
+      opener.join();
+      shortest = std::min(shortest, ended - opened);
+    }
+    MUST(shortest < 45ms);
+    GOOD(driver.cuStreamDestroy(stream));
+  }));
+  CHECK(bench.breaches() == "");
 }
 
 TEST_CASE("a batch whose stream is captured at its loader's end comes back with a later call") {
