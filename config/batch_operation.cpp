@@ -50,32 +50,43 @@ const std::vector<Parameter>& batch_operation_keys() {
 PictureShape shape_of(const Signature& end) {
   const std::vector<int64_t> shape = end.shape();
   const auto size = [&](size_t i) { return static_cast<uint64_t>(shape.at(i)); };
-  if (end.layout == Layout::kNchw) return {size(1), size(2), size(0)};
+  if (layout_of(end) == Layout::kNchw) return {size(1), size(2), size(0)};
   return {size(0), size(1), size(2)};
 }
 
 Signature end_of(const OutputSpec& output) { return follow(output.ops, start_of(output.ops)).end(); }
 
 const std::string& box_format_of(const OutputSpec& output) {
-  const auto lists = [](const OperationSpec& op) { return find_operation(op.op)->lists_boxes; };
+  const auto lists = [](const OperationSpec& op) { return find_operation(op.op)->picture().lists_boxes; };
   const OperationSpec& boxes = *std::find_if(output.ops.begin(), output.ops.end(), lists);
   return boxes.text(boxes.text("gives").empty() ? "format" : "gives");
 }
 
+namespace {
+
+// The operation that makes fractions of an integer.
+const OperationType& classes_writer() {
+  return first_operation(
+      [](const OperationType& type) { return type.takes == Kind::kInteger && type.gives == Kind::kTensor; });
+}
+
+}  // namespace
+
 std::string refuses_label(const Signature& end) {
-  switch (end.dtype) {
+  switch (end.dtype()) {
     case DType::kFloat16:
     case DType::kBfloat16:
     case DType::kFloat32:
     case DType::kFloat64:
-      if (end.kind == Kind::kTensor) return "";
+      if (end.kind() == Kind::kTensor) return "";
       break;
     default:
       break;
   }
-  if (end.kind == Kind::kInteger)
-    return "is an integer, and mixed labels are fractions: add { op = \"one-hot\", classes = N }";
-  return "is " + std::string(dtype_name(end.dtype)) +
+  if (end.kind() == Kind::kInteger)
+    return "is an integer, and mixed labels are fractions: add { op = \"" + std::string(classes_writer().name) +
+           "\", classes = N }";
+  return "is " + std::string(dtype_name(end.dtype())) +
          ", and mixed labels are fractions: write dtype = \"float32\" in its last operation";
 }
 

@@ -3,9 +3,14 @@
 #include <cmath>
 #include <limits>
 
-#include "config/parameter.h"
+#include "config/operation.h"
 
 namespace spdld::config {
+
+std::string_view bucketing_operation() {
+  const auto sorts = [](const OperationType& type) { return type.picture().view_part == ViewPart::kBuckets; };
+  return first_operation(sorts).name;
+}
 
 std::vector<PictureSize> sizes_in(const std::string& text) {
   std::vector<PictureSize> sizes;
@@ -37,7 +42,7 @@ size_t closest_size(const PictureSize& picture, std::span<const PictureSize> siz
 std::optional<BatchShapes> batch_shapes_of(std::span<const OutputSpec> outputs) {
   for (const OutputSpec& output : outputs)
     for (const OperationSpec& op : output.ops)
-      if (op.op == kBucketOperation)
+      if (find_operation(op.op)->picture().view_part == ViewPart::kBuckets)
         return BatchShapes{output.from, output.ops.front().flag("exif"), sizes_in(op.text("sizes"))};
   return {};
 }

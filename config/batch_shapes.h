@@ -14,8 +14,9 @@
 
 namespace spdld::config {
 
-inline constexpr std::string_view kBucketOperation = "aspect-bucket";
 inline constexpr size_t kBucketSizesMax = 64;
+// The name of the operation that sorts pictures so, for sentences.
+std::string_view bucketing_operation();
 
 // The sizes that a text such as "512x512,448x576" names, heights before widths; none: it names something else.
 std::vector<PictureSize> sizes_in(const std::string& text);

@@ -22,7 +22,7 @@ const std::vector<OperationType>& table() {
 std::string takers_of(Kind kind) {
   std::vector<const OperationType*> takers;
   for (const auto& operation : table())
-    if (operation.takes == kind && operation.view_part != ViewPart::kFollows) takers.push_back(&operation);
+    if (operation.takes == kind && operation.picture().view_part != ViewPart::kFollows) takers.push_back(&operation);
   std::string text;
   for (const OperationType* taker : takers) {
     if (taker != takers.front()) text += taker == takers.back() ? " or " : ", ";
@@ -82,7 +82,8 @@ const OperationType& type_of(const OperationSpec& spec) {
 
 // The same pictures, whether or not they were resampled.
 bool are_alike(Signature one, const Signature& other) {
-  one.is_resampled = other.is_resampled;
+  if (PictureFacts* const picture = std::get_if<PictureFacts>(&one.facts))
+    picture->is_resampled = other.picture().is_resampled;
   return one == other;
 }
 
@@ -118,18 +119,24 @@ Followed follow_held(const OperationSpec& spec, Holds holds, Signature takes) {
   if (!followed.error.empty()) return followed;
   followed.inside.clear();
   Signature gives = holds == Holds::kOneOf ? given.front() : before;
-  for (const Signature& one : given) gives.is_resampled |= one.is_resampled;
+  for (const Signature& one : given) gives.picture().is_resampled |= one.picture().is_resampled;
   followed.along.push_back(std::move(gives));
   return followed;
+}
+
+// Whether pictures that have one of several sizes have other ones behind the operation.
+bool changes_sizes(const Signature& before, const Signature& behind) {
+  const PictureFacts *const from = before.find_picture(), *const to = behind.find_picture();
+  return from != nullptr && to != nullptr && !from->sizes.empty() && to->sizes != from->sizes;
 }
 
 // A tensor's samples must have the shapes that its output's form is for.
 std::string error_of_form(const Signature& end, Form form) {
   const auto& sizes = end.dimensions;
   const bool varies = !sizes.empty() && !sizes.front().is_fixed();
-  if (!end.shapes.empty() && form != Form::kFixed)
+  if (!shapes_of(end).empty() && form != Form::kFixed)
     return "gives samples that all have one shape in a batch: leave pad and ragged out of the output";
-  if (!end.shapes.empty()) return "";
+  if (!shapes_of(end).empty()) return "";
   const auto is_fixed = [](const Dimension& size) { return size.is_fixed(); };
   if (!sizes.empty() && !std::all_of(sizes.begin() + 1, sizes.end(), is_fixed))
     return "gives samples that differ in another dimension than their first, which no batch can hold";
@@ -141,7 +148,7 @@ std::string error_of_form(const Signature& end, Form form) {
 }
 
 std::string error_at_end(const Signature& end, Form form) {
-  switch (end.kind) {
+  switch (end.kind()) {
     case Kind::kBytes:
       return "gives bytes of any length, which are no tensor: add " + takers_of(Kind::kBytes) +
              "; for a number, dtype = \"int64\", \"float32\" or \"float64\" does as well";
@@ -166,6 +173,33 @@ const OperationType* find_operation(std::string_view name) {
   return found == table().end() ? nullptr : &*found;
 }
 
+const OperationType& first_operation(bool (*can)(const OperationType& operation)) {
+  const auto found = std::find_if(table().begin(), table().end(), can);
+  if (found == table().end()) throw std::logic_error("no operation can do it");
+  return *found;
+}
+
+const OperationType& number_reader(DType dtype) {
+  return dtype == DType::kInt64 ? first_operation([](const OperationType& type) {
+    return type.reads_numbers && type.gives == Kind::kInteger;
+  })
+                                : first_operation([](const OperationType& type) {
+                                    return type.reads_numbers && type.gives == Kind::kTensor;
+                                  });
+}
+
+RowKind row_piece_of(const OperationSpec& spec) {
+  const RowPiece& piece = type_of(spec).row_piece;
+  const bool takes_it = piece.parameter.empty() || spec.text(piece.parameter) == piece.value;
+  return takes_it ? piece.kind : RowKind::kRecords;
+}
+
+const PictureTraits& OperationType::picture() const {
+  static const PictureTraits none;
+  const auto* const traits = std::get_if<PictureTraits>(&medium);
+  return traits == nullptr ? none : *traits;
+}
+
 OperationSpec with_defaults(const OperationType& operation, const Where& where) {
   OperationSpec spec{.op = std::string(operation.name), .parameters = {}, .where = where};
   for (const auto& parameter : operation.parameters) spec.parameters.emplace(parameter.name, *parameter.fallback);
@@ -183,19 +217,22 @@ std::vector<ExtraTensor> extras_of(std::span<const OperationSpec> ops) {
 }
 
 bool may_be_held(const OperationType& operation) {
-  return operation.takes == Kind::kImage && operation.gives == Kind::kImage && !operation.takes_row_part &&
-         operation.view_part != ViewPart::kPieces && operation.view_part != ViewPart::kBuckets;
+  return operation.takes == Kind::kImage && operation.gives == Kind::kImage &&
+         operation.row_piece.kind == RowKind::kRecords && operation.picture().view_part != ViewPart::kPieces &&
+         operation.picture().view_part != ViewPart::kBuckets;
 }
 
 Followed follow_one(const OperationSpec& spec, Signature takes) {
   const OperationType& type = type_of(spec);
-  if (takes.pieces && type.gives == Kind::kImage) return {{std::move(takes)}, cant_follow_pieces(type), 0};
-  if (takes.frames && type.view_part == ViewPart::kPieces) return {{std::move(takes)}, cant_cut_frames(type), 0};
-  if (takes.kind == type.takes && type.holds != Holds::kNone) return follow_held(spec, type.holds, std::move(takes));
+  const PictureFacts* const picture = takes.find_picture();
+  if (picture != nullptr && picture->pieces && type.gives == Kind::kImage)
+    return {{std::move(takes)}, cant_follow_pieces(type), 0};
+  if (picture != nullptr && picture->frames && type.picture().view_part == ViewPart::kPieces)
+    return {{std::move(takes)}, cant_cut_frames(type), 0};
+  if (takes.kind() == type.takes && type.holds != Holds::kNone) return follow_held(spec, type.holds, std::move(takes));
   Followed followed{{takes}, {}, 0};
-  const bool is_bucketed = !takes.sizes.empty();
-  followed.error = takes.kind == type.takes ? type.bind(spec, takes) : cant_follow(type, takes.kind);
-  if (followed.error.empty() && is_bucketed && takes.kind == Kind::kImage && takes.sizes != followed.along[0].sizes)
+  followed.error = takes.kind() == type.takes ? type.bind(spec, takes) : cant_follow(type, takes.kind());
+  if (followed.error.empty() && changes_sizes(followed.along.front(), takes))
     followed.error = spec.op + " can't follow: it changes the size of pictures that have their batch's or epoch's size";
   if (followed.error.empty()) followed.along.push_back(std::move(takes));
   return followed;

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "config/parameter.h"
@@ -35,17 +36,6 @@ struct Hindrance {
   std::string_view why;  // the end of a complaint about cache = "decoded"
 };
 
-// The part that an operation has in a view of outputs that share a geometry (config/views.h).
-enum class ViewPart : uint8_t {
-  kNone,
-  kLeads,    // gives the picture whose geometry the view has
-  kMoves,    // changes the geometry of a picture
-  kBlends,   // blends pictures of several geometries, which nothing can follow
-  kBuckets,  // gives pictures of another size in each batch, which nothing can follow
-  kPieces,  // makes several pieces of a picture, which nothing can follow; only the tensor's operation stands behind it
-  kFollows  // applies the geometry of the view's leader
-};
-
 // A number that an output tells others of the same sample before any output runs.
 enum class Told : uint8_t {
   kNothing,
@@ -66,6 +56,49 @@ enum class Holds : uint8_t {
   kAnyOrder  // all of them in any order: each gives what it takes
 };
 
+// The piece of a record that an operation works on, where rows are pieces of records.
+struct RowPiece {
+  RowKind kind = RowKind::kRecords;  // of [rows]; kRecords: the operation takes no piece
+  std::string_view parameter = {};   // empty: it always takes the row's piece
+  std::string_view value = {};       // the parameter's value with which it does
+};
+
+// Some traits are particular to operations on values of one medium. The traits of a medium are a struct of its own, in
+// the variant MediumTraits, which most operations leave empty.
+
+// The part that an operation has in a view of outputs that share a geometry (config/views.h).
+enum class ViewPart : uint8_t {
+  kNone,
+  kLeads,    // gives the picture whose geometry the view has
+  kMoves,    // changes the geometry of a picture
+  kBlends,   // blends pictures of several geometries, which nothing can follow
+  kBuckets,  // gives pictures of another size in each batch, which nothing can follow
+  kPieces,  // makes several pieces of a picture, which nothing can follow; only the tensor's operation stands behind it
+  kFollows  // applies the geometry of the view's leader
+};
+
+// The parameters of an operation that shifts and scales a picture's values: (value / white - mean) / std.
+struct Normalizing {
+  std::string_view mean = {}, std = {};  // empty: the operation leaves values on a known scale
+};
+
+// Of operations on pictures, and on what lies on a picture: masks, boxes and points.
+struct PictureTraits {
+  ViewPart view_part = ViewPart::kNone;
+  bool drops_rows = false;              // some elements of its list may be left out, by the geometry of its view
+  std::string_view keeps_rows_of = {};  // the parameter that names the output which dropped them; empty: none
+  bool lists_masks = false;             // gives a mask in the size of its view's picture for each object
+  bool lists_boxes = false;             // its list may decide the geometry of its view's picture
+  std::string_view asks_boxes_of = {};  // the parameter that names the output whose boxes decide; empty: none
+  std::string_view tells_place = {};    // the parameter that names a tensor: where the picture lies in its border
+  bool counts_pixels = false;    // the head of its field says how many pixels there are, which may be a sample's cost
+  bool is_kept_decoded = false;  // cache = "decoded" keeps what it gives, so that its work is saved
+  Normalizing normalizes = {};
+};
+
+// monostate: nothing is particular to a medium.
+using MediumTraits = std::variant<std::monostate, PictureTraits>;
+
 struct OperationType {
   std::string_view name;
   Kind takes, gives;
@@ -82,19 +115,20 @@ struct OperationType {
   // Raised when the operation gives other bytes for the same content and parameters: a position of before then belongs
   // to another run.
   int version = 1;
-  ViewPart view_part = ViewPart::kNone;
-  bool drops_rows = false;              // some elements of its list may be left out, by the geometry of its view
-  std::string_view keeps_rows_of = {};  // the parameter that names the output which dropped them; empty: none
-  bool lists_masks = false;             // gives a mask in the size of its view's picture for each object
-  bool lists_boxes = false;             // its list may decide the geometry of its view's picture
-  std::string_view asks_boxes_of = {};  // the parameter that names the output whose boxes decide; empty: none
-  Told tells = Told::kNothing;          // where it stands first in an output
+  MediumTraits medium = {};
+  bool decodes = false;  // makes its value of coded content: no output does without it, so no report advises that
+  Told tells = Told::kNothing;  // where it stands first in an output
   // The numbers that it asks other outputs for, where it stands first in an output.
   std::vector<Ask> asks = {};
-  bool ends_chains = false;     // is added, with its defaults, to a chain that ends in what it takes
-  bool takes_row_part = false;  // takes the row's part of the record, and stands first
+  bool ends_chains = false;    // is added, with its defaults, to a chain that ends in what it takes
+  bool reads_numbers = false;  // `dtype` of an output stands for it: a number in text, of the dtypes that it can give
+  bool copies_bytes = false;   // gives a field's bytes as they are
+  RowPiece row_piece = {};     // always taken: the operation stands right behind the decoding one
   // Other than kNone: it has one parameter of type kOperations, called kHeldOperations.
   Holds holds = Holds::kNone;
+
+  // The traits of operations on pictures; of any other operation, the defaults.
+  const PictureTraits& picture() const;
 };
 
 inline constexpr std::string_view kHeldOperations = "ops";
@@ -105,6 +139,14 @@ bool may_be_held(const OperationType& operation);
 
 std::span<const OperationType> operations();
 const OperationType* find_operation(std::string_view name);
+// The first operation of which this is true, for code that needs one which can do something, and for sentences that
+// name one. Throws std::logic_error where there is none.
+const OperationType& first_operation(bool (*can)(const OperationType& operation));
+// The operation that `dtype` stands for in an output. Precondition: it is one of the dtypes that output_keys() allows.
+const OperationType& number_reader(DType dtype);
+// The kind of rows whose piece the operation takes with these parameters; kRecords: it takes none. Precondition: the
+// catalogue knows the operation.
+RowKind row_piece_of(const OperationSpec& spec);
 // The operation with its defaults. Precondition: each of its parameters has a default.
 OperationSpec with_defaults(const OperationType& operation, const Where& where);
 

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <stdexcept>
-#include <utility>
+#include <string>
+#include <type_traits>
 
 namespace spdld::config {
 
@@ -22,6 +23,28 @@ std::string_view kind_name(Kind kind) {
   return "";
 }
 
+template <typename T>
+const T& Signature::of() const {
+  const T* const held = std::get_if<T>(&facts);
+  if (held == nullptr) throw std::logic_error("the value is of kind " + std::string(kind_name(kind())));
+  return *held;
+}
+template const BytesFacts& Signature::of() const;
+template const PictureFacts& Signature::of() const;
+template const SoundFacts& Signature::of() const;
+template const TensorFacts& Signature::of() const;
+
+namespace {
+
+// Kinds are the places of their facts.
+template <Kind kind, typename T>
+constexpr bool kIsPlace = std::is_same_v<std::variant_alternative_t<static_cast<size_t>(kind), Facts>, T>;
+static_assert(kIsPlace<Kind::kBytes, BytesFacts> && kIsPlace<Kind::kImage, PictureFacts> &&
+              kIsPlace<Kind::kAudio, SoundFacts> && kIsPlace<Kind::kInteger, IntegerFacts> &&
+              kIsPlace<Kind::kTensor, TensorFacts>);
+
+}  // namespace
+
 bool Signature::is_fixed() const {
   return std::all_of(dimensions.begin(), dimensions.end(), [](const Dimension& size) { return size.is_fixed(); });
 }
@@ -37,27 +60,52 @@ std::vector<int64_t> Signature::shape() const {
   return shape;
 }
 
-Signature bytes_of(Origin origin) { return {.kind = Kind::kBytes, .origin = origin, .dimensions = {}}; }
+DType Signature::dtype() const { return kind() == Kind::kInteger ? DType::kInt64 : tensor().dtype; }
 
-Signature integer() { return {.kind = Kind::kInteger, .dtype = DType::kInt64, .dimensions = {}}; }
+std::optional<Layout> layout_of(const Signature& signature) {
+  const TensorFacts* const tensor = signature.find_tensor();
+  const auto* const picture = tensor == nullptr ? nullptr : std::get_if<HeldPicture>(&tensor->holds);
+  return picture == nullptr ? std::nullopt : std::optional(picture->layout);
+}
+
+std::optional<int> time_axis_of(const Signature& signature) {
+  const TensorFacts* const tensor = signature.find_tensor();
+  const auto* const spectrogram = tensor == nullptr ? nullptr : std::get_if<HeldSpectrogram>(&tensor->holds);
+  return spectrogram == nullptr ? std::nullopt : std::optional(spectrogram->time_axis);
+}
+
+std::span<const std::vector<int64_t>> shapes_of(const Signature& signature) {
+  const TensorFacts* const tensor = signature.find_tensor();
+  return tensor == nullptr ? std::span<const std::vector<int64_t>>() : tensor->shapes;
+}
+
+void set_frame(Signature& start, std::optional<Frame> frame) {
+  if (start.kind() == Kind::kBytes) start.bytes().frame = std::move(frame);
+}
+
+Signature bytes_of(Origin origin) { return {.facts = BytesFacts{.origin = origin}}; }
+
+Signature integer() { return {.facts = IntegerFacts{}}; }
 
 Signature image(int channels, int bits) {
-  return {.kind = Kind::kImage, .dimensions = {Dimension(), Dimension()}, .channels = channels, .bits = bits};
+  return {.dimensions = {Dimension(), Dimension()}, .facts = PictureFacts{.channels = channels, .bits = bits}};
 }
 
 Signature audio(int channels, std::optional<int> rate_hz, Dimension samples) {
-  return {.kind = Kind::kAudio, .dimensions = {samples}, .channels = channels, .rate_hz = rate_hz};
+  return {.dimensions = {samples}, .facts = SoundFacts{.channels = channels, .rate_hz = rate_hz}};
 }
 
 Signature resized(Signature picture, Dimension height, Dimension width, bool is_resampled) {
   picture.dimensions = {height, width};
-  picture.is_resampled = is_resampled;
-  picture.sizes.clear();
+  picture.picture().is_resampled = is_resampled;
+  picture.picture().sizes.clear();
   return picture;
 }
 
 Signature tensor(DType dtype, std::vector<Dimension> dimensions, std::optional<Layout> layout) {
-  return {.kind = Kind::kTensor, .dtype = dtype, .dimensions = std::move(dimensions), .layout = layout};
+  Signature made{.dimensions = std::move(dimensions), .facts = TensorFacts{.dtype = dtype}};
+  if (layout) made.tensor().holds = HeldPicture{*layout};
+  return made;
 }
 
 }  // namespace spdld::config

@@ -1,24 +1,32 @@
 // A signature describes the values that pass from one operation of an output to the next. A chain of operations is
 // checked by signatures alone: each operation says what it gives for what it takes, or why it can't take that. Plain
 // values; any thread.
+//
+// Each value has a kind and dimensions. All else that is known belongs to one kind of value, and is a struct
+// of that kind's facts: a value has the facts of its kind and no other ones. A medium that comes adds a kind, and a
+// struct beside these, and changes none of them.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "config/spec.h"
 
 namespace spdld::config {
 
+// In the order of Facts.
 enum class Kind : uint8_t {
   kBytes,    // of a field, of any length
-  kImage,    // pixels of `channels` samples of `bits` bits; height and width are its dimensions
-  kAudio,    // samples of `channels` channels, floats from -1 to 1; how many there are is its dimension
+  kImage,    // pixels; height and width are its dimensions
+  kAudio,    // floats from -1 to 1; how many there are in a channel is its dimension
   kInteger,  // one int64
-  kTensor    // the end of a chain: the sample's part of a tensor of the batch
+  kTensor    // the end of a chain: the sample's part of a tensor of the batch, without the batch's own dimension
 };
 std::string_view kind_name(Kind kind);  // "bytes", "image", "audio", "integer", "tensor"
 
@@ -64,41 +72,95 @@ struct RawValues {
   friend bool operator==(const RawValues&, const RawValues&) = default;
 };
 
-struct Signature {
-  Kind kind = Kind::kBytes;
-  Origin origin = Origin::kContent;  // of kBytes
-  DType dtype = DType::kUint8;       // of kTensor
-  std::vector<Dimension>
-      dimensions;  // of kImage: height and width; of kAudio: samples of a channel; of kTensor: all, without the batch's
-  bool is_resampled = false;  // of kImage: an operation has resized the sample's own picture
-  // Of kImage: 1 (grey), 3 (red, green and blue) or 4 (these and alpha). Of kAudio: as many as it has.
-  int channels = 3;
-  int bits = 8;                     // of kImage: of each sample, 8 or 16, or 32 of floats
-  std::optional<int> rate_hz = {};  // of kAudio: samples a second of each channel; none: samples differ
-  // Of kImage: it is so many pictures of this size, made of one; none: it is one picture.
-  std::optional<Dimension> pieces = {};
-  // Of kImage: it is so many pictures, such as the frames of an animation, which share one geometry; none: it is one.
+struct BytesFacts {
+  Origin origin = Origin::kContent;
+  std::optional<Frame> frame =
+      {};  // of the leader of its view, where a follower starts from it; none: it follows nobody
+  std::optional<RawValues> raw = {};  // the numbers that they are; none: this is not known
+  friend bool operator==(const BytesFacts&, const BytesFacts&) = default;
+};
+
+struct PictureFacts {
+  int channels = 3;                      // 1 (grey), 3 (red, green and blue) or 4 (these and alpha)
+  int bits = 8;                          // of each channel's samples, 8 or 16, or 32 of floats
+  bool is_resampled = false;             // an operation has resized the sample's own picture
+  std::optional<Dimension> pieces = {};  // it is so many pictures of this size, made of one; none: it is one picture
+  // It is so many pictures, such as the frames of an animation, which share one geometry; none: it is one.
   std::optional<int64_t> frames = {};
-  // Of kImage that has frames: it is so many clips of so many frames; none: it is one clip.
-  std::optional<int64_t> clips = {};
-  // Of kImage: [height, width]: all pictures of a batch have one of these sizes; none: the dimensions say it.
+  std::optional<int64_t> clips = {};  // beside `frames`: it is so many clips of so many frames; none: it is one clip
+  // [height, width]: all pictures of a batch have one of these sizes; none: the dimensions say it.
   std::vector<std::array<int64_t, 2>> sizes = {};
-  // Of kTensor: all samples of a batch have one of these shapes; none: the dimensions say it.
-  std::vector<std::vector<int64_t>> shapes = {};
+  friend bool operator==(const PictureFacts&, const PictureFacts&) = default;
+};
+
+struct SoundFacts {
+  int channels = 1;
+  std::optional<int> rate_hz = {};  // samples a second of each channel; none: samples differ
+  friend bool operator==(const SoundFacts&, const SoundFacts&) = default;
+};
+
+struct IntegerFacts {
+  friend bool operator==(const IntegerFacts&, const IntegerFacts&) = default;
+};
+
+// Contents of tensors that operations on tensors know how to work on.
+struct HeldPicture {
+  Layout layout = Layout::kNhwc;
+  friend bool operator==(const HeldPicture&, const HeldPicture&) = default;
+};
+struct HeldSpectrogram {
+  int time_axis = 0;  // the dimension that is time
+  friend bool operator==(const HeldSpectrogram&, const HeldSpectrogram&) = default;
+};
+
+struct TensorFacts {
+  DType dtype = DType::kUint8;
+  std::vector<std::vector<int64_t>> shapes =
+      {};  // all samples of a batch have one of these; none: the dimensions say it
+  // monostate: anything else, several pictures among it.
+  std::variant<std::monostate, HeldPicture, HeldSpectrogram> holds = {};
+  friend bool operator==(const TensorFacts&, const TensorFacts&) = default;
+};
+
+// In the order of Kind.
+using Facts = std::variant<BytesFacts, PictureFacts, SoundFacts, IntegerFacts, TensorFacts>;
+
+struct Signature {
+  std::vector<Dimension> dimensions = {};
+  Facts facts = {};
+
+  Kind kind() const { return static_cast<Kind>(facts.index()); }
+  // The facts of this kind of value; throw std::logic_error for a value of another kind.
+  const BytesFacts& bytes() const { return of<BytesFacts>(); }
+  const PictureFacts& picture() const { return of<PictureFacts>(); }
+  const SoundFacts& sound() const { return of<SoundFacts>(); }
+  const TensorFacts& tensor() const { return of<TensorFacts>(); }
+  BytesFacts& bytes() { return const_cast<BytesFacts&>(std::as_const(*this).bytes()); }
+  PictureFacts& picture() { return const_cast<PictureFacts&>(std::as_const(*this).picture()); }
+  SoundFacts& sound() { return const_cast<SoundFacts&>(std::as_const(*this).sound()); }
+  TensorFacts& tensor() { return const_cast<TensorFacts&>(std::as_const(*this).tensor()); }
+  // The same, where the kind is not known; null: it is another one.
+  const PictureFacts* find_picture() const { return std::get_if<PictureFacts>(&facts); }
+  const TensorFacts* find_tensor() const { return std::get_if<TensorFacts>(&facts); }
 
   bool is_fixed() const;               // every dimension is the same for all samples
   std::vector<int64_t> shape() const;  // precondition: is_fixed()
-  // Of kTensor: how the picture lies that it holds; none: it holds no picture, or several ones.
-  std::optional<Layout> layout = {};
-  // Of kTensor that holds a spectrogram: the dimension that is time; none: it holds no spectrogram.
-  std::optional<int> time_axis = {};
-  // Of kBytes that a follower of a view starts from; none: it follows nobody.
-  std::optional<Frame> frame = {};
-  // Of kBytes: the numbers that they are; none: this is not known.
-  std::optional<RawValues> raw = {};
-
+  DType dtype() const;                 // of the batch's tensor; precondition: the value may end a chain
   friend bool operator==(const Signature&, const Signature&) = default;
+
+ private:
+  template <typename T>
+  const T& of() const;
 };
+
+// How a tensor's picture lies; none: the value is no tensor that holds one picture.
+std::optional<Layout> layout_of(const Signature& signature);
+// The dimension of a spectrogram's tensor that is time; none: the value is no such tensor.
+std::optional<int> time_axis_of(const Signature& signature);
+// The shapes that a batch's samples may have; empty: the dimensions say it.
+std::span<const std::vector<int64_t>> shapes_of(const Signature& signature);
+// Gives bytes the frame of their view's leader. Any other value has none.
+void set_frame(Signature& start, std::optional<Frame> frame);
 
 Signature bytes_of(Origin origin);
 Signature integer();

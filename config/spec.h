@@ -238,11 +238,6 @@ enum class RowKind : uint8_t {
 };
 std::string_view row_kind_name(RowKind kind);  // "tiles", "clips", "windows", "packed"; empty: kRecords
 
-// The operation that cuts a row's tile out of its picture.
-inline constexpr std::string_view kTileOperation = "tile";
-// The operation that takes a row's clip of its video, and the value of its `pick` that lets it do so.
-inline constexpr std::string_view kClipOperation = "decode-video", kPickOfRow = "row";
-
 // daemon/rows/row_table.h says exactly which rows there are.
 struct RowsSpec {
   RowKind kind = RowKind::kRecords;

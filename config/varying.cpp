@@ -10,7 +10,7 @@ namespace {
 
 // Of one place along the first dimension; above kSampleBytesMax where there are more.
 uint64_t bytes_of_place(const Signature& end) {
-  uint64_t bytes = dtype_bytes(end.dtype);
+  uint64_t bytes = dtype_bytes(end.dtype());
   for (size_t i = 1; i < end.dimensions.size(); ++i) {
     const auto size = static_cast<uint64_t>(end.dimensions[i].value());
     if (__builtin_mul_overflow(bytes, size, &bytes) || bytes > kSampleBytesMax) return kSampleBytesMax + 1;
@@ -33,9 +33,9 @@ LengthBound length_bound(const VaryingSpec& varying, const Signature& end) {
     return {0, "length_max",
             "allows samples of more than " + std::to_string(kSampleBytesMax) + " bytes: at most " +
                 std::to_string(std::min(kLengthMax, kSampleBytesMax / bytes)) + " fits here"};
-  if (varying.form == Form::kPadded && !element_of(end.dtype, varying.pad_value))
+  if (varying.form == Form::kPadded && !element_of(end.dtype(), varying.pad_value))
     return {0, "pad_value",
-            "must be a number that the output's type " + std::string(dtype_name(end.dtype)) + " can hold"};
+            "must be a number that the output's type " + std::string(dtype_name(end.dtype())) + " can hold"};
   return {length_max, {}, {}};
 }
 

@@ -9,7 +9,7 @@
 namespace spdld::config {
 namespace {
 
-ViewPart part_of(const OperationSpec& op) { return find_operation(op.op)->view_part; }
+ViewPart part_of(const OperationSpec& op) { return find_operation(op.op)->picture().view_part; }
 
 // The place of the first operation with this part in a view; none: there is none.
 std::optional<size_t> find_part(const OutputSpec& output, ViewPart part) {
@@ -34,7 +34,7 @@ std::string unfollowed(const OperationSpec& op) {
 // Adds the names of outputs whose boxes the operations ask for, and the operations that they hold.
 void add_asked(std::span<const OperationSpec> ops, std::vector<std::string>& names) {
   for (const OperationSpec& op : ops) {
-    const std::string_view parameter = find_operation(op.op)->asks_boxes_of;
+    const std::string_view parameter = find_operation(op.op)->picture().asks_boxes_of;
     if (!parameter.empty()) names.push_back(op.text(parameter));
     add_asked(op.ops, names);
   }
@@ -93,8 +93,8 @@ class Checker {
       if (first == outputs_.end()) {
         if (is_first_of_view(i))
           add(i, {},
-              "is a view without a leader: one output of view " + in_quotes(view) +
-                  " must begin with decode-image, whose crops, resizes and flips the others follow");
+              "is a view without a leader: one output of view " + in_quotes(view) + " must begin with " +
+                  std::string(first_leader().name) + ", whose crops, resizes and flips the others follow");
       } else if (leads_view(outputs_[i]) && &*first == &outputs_[i]) {
         check_unfollowed(i);
       } else if (leads_view(outputs_[i])) {
@@ -166,8 +166,11 @@ class Checker {
   void check_number(size_t i, const AskedNumber& asked) {
     const OutputSpec* const found = find_output(asked.output);
     const bool is_clip = asked.told == Told::kClipStart;
+    const std::string_view teller =
+        is_clip ? first_operation([](const OperationType& type) { return type.tells == Told::kClipStart; }).name
+                : first_operation([](const OperationType& type) { return type.tells == Told::kNumber; }).name;
     const std::string begin = outputs_[i].ops.front().op + " must ask for an output that begins with " +
-                              (is_clip ? "decode-video: " : "parse-float: ") + in_quotes(asked.output);
+                              std::string(teller) + ": " + in_quotes(asked.output);
     if (found == nullptr || told_by(*found) != asked.told)
       add(i, 0, begin + " is none");
     else if (is_clip && found->ops.front().integer("clips") > 1)
@@ -195,7 +198,7 @@ class Checker {
 
   static bool drops_rows(const OutputSpec& output) {
     return std::any_of(output.ops.begin(), output.ops.end(),
-                       [](const OperationSpec& op) { return find_operation(op.op)->drops_rows; });
+                       [](const OperationSpec& op) { return find_operation(op.op)->picture().drops_rows; });
   }
 
   // Null: no output has this name.
@@ -221,16 +224,20 @@ class Checker {
 
 bool lists_boxes(const OutputSpec& output) {
   return std::any_of(output.ops.begin(), output.ops.end(),
-                     [](const OperationSpec& op) { return find_operation(op.op)->lists_boxes; });
+                     [](const OperationSpec& op) { return find_operation(op.op)->picture().lists_boxes; });
 }
 
 const std::string& kept_from(const OutputSpec& output) {
   static const std::string none;
   for (const OperationSpec& op : output.ops) {
-    const std::string_view parameter = find_operation(op.op)->keeps_rows_of;
+    const std::string_view parameter = find_operation(op.op)->picture().keeps_rows_of;
     if (!parameter.empty()) return op.text(parameter);
   }
   return none;
+}
+
+const OperationType& first_leader() {
+  return first_operation([](const OperationType& type) { return type.picture().view_part == ViewPart::kLeads; });
 }
 
 bool follows_view(const OutputSpec& output) { return find_part(output, ViewPart::kFollows).has_value(); }
@@ -273,7 +280,7 @@ std::optional<Frame> frame_of(std::span<const OutputSpec> outputs, const OutputS
     if (!chain.error.empty() && chain.at < leader.ops.size())
       return std::nullopt;  // else its tensor's operation lacks yet
     const auto image = std::find_if(chain.along.rbegin(), chain.along.rend(),
-                                    [](const Signature& passed) { return passed.kind == Kind::kImage; });
+                                    [](const Signature& passed) { return passed.kind() == Kind::kImage; });
     return Frame{image->dimensions[0], image->dimensions[1]};
   }
   return std::nullopt;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "config/operation.h"
 #include "config/signature.h"
 #include "config/spec.h"
 
@@ -34,6 +35,8 @@ Views views_of(std::span<const OutputSpec> outputs);
 
 // Whether the output leads its view, if it has one: its chain begins with a picture.
 bool leads_view(const OutputSpec& output);
+// The operation that sentences name as the begin of a leader.
+const OperationType& first_leader();
 // Whether the output is a list of boxes.
 bool lists_boxes(const OutputSpec& output);
 // The name of the output whose rows this output keeps; empty: it keeps none.

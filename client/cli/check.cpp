@@ -29,10 +29,10 @@ struct Verdict {
 std::string output_summary(const config::PipelineSpec& spec, const config::OutputSpec& output) {
   const config::Form form = output.varying.form;
   config::Signature start = config::start_of(output.ops);
-  start.frame = config::frame_of(spec.outputs, output);
+  config::set_frame(start, config::frame_of(spec.outputs, output));
   const config::Signature end = config::follow(output.ops, start, form).end();
   const char* way = form == config::Form::kRagged ? ", ragged" : form == config::Form::kPadded ? ", padded" : "";
-  return output.name + " (" + std::string(config::dtype_name(end.dtype)) + way + ")";
+  return output.name + " (" + std::string(config::dtype_name(end.dtype())) + way + ")";
 }
 
 std::string part_summary(const config::PartSpec& part) {

@@ -4,7 +4,7 @@ namespace spdld::config::batch_ops {
 namespace {
 
 std::string refuses_copy_paste(const Signature& end) {
-  if (end.layout) return "";
+  if (layout_of(end)) return "";
   return "is no picture, and copy-paste copies the pixels of objects";
 }
 

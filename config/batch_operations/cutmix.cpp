@@ -4,7 +4,7 @@ namespace spdld::config::batch_ops {
 namespace {
 
 std::string refuses_cutmix(const Signature& end) {
-  if (end.layout) return "";
+  if (layout_of(end)) return "";
   return "is no picture, or several pieces of one, and cutmix cuts boxes out of pictures";
 }
 

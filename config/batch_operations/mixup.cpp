@@ -4,7 +4,7 @@ namespace spdld::config::batch_ops {
 namespace {
 
 std::string refuses_mixup(const Signature& end) {
-  switch (end.dtype) {
+  switch (end.dtype()) {
     case DType::kUint8:
     case DType::kFloat16:
     case DType::kBfloat16:
@@ -12,7 +12,8 @@ std::string refuses_mixup(const Signature& end) {
     case DType::kFloat64:
       return "";
     default:
-      return "is " + std::string(dtype_name(end.dtype)) + ": mixup takes uint8, float16, bfloat16, float32 and float64";
+      return "is " + std::string(dtype_name(end.dtype())) +
+             ": mixup takes uint8, float16, bfloat16, float32 and float64";
   }
 }
 

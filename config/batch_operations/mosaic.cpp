@@ -7,7 +7,7 @@ namespace {
 constexpr double kLeastSideMax = 16384;  // pixels
 
 std::string refuses_mosaic(const Signature& end) {
-  if (end.layout) return "";
+  if (layout_of(end)) return "";
   return "is no picture, and a mosaic is made of pictures";
 }
 

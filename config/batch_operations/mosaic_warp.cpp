@@ -8,8 +8,8 @@ constexpr double kWarpedSideMax = 16384, kTurnMax = 180, kShearMax = 44, kScaleM
                  kAspectMax = 1e6;
 
 std::string refuses_mosaic_warp(const Signature& end) {
-  if (end.layout && end.dtype == DType::kUint8) return "";
-  if (end.layout) return "is " + std::string(dtype_name(end.dtype)) + ", and mosaic-warp takes pictures of uint8";
+  if (layout_of(end) && end.dtype() == DType::kUint8) return "";
+  if (layout_of(end)) return "is " + std::string(dtype_name(end.dtype())) + ", and mosaic-warp takes pictures of uint8";
   return "is no picture, and a mosaic is made of pictures";
 }
 

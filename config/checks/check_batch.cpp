@@ -131,7 +131,7 @@ std::string cost_from(const TableReader& reader, const std::vector<OutputSpec>& 
   const char* const key = reader.find("cost_from") != nullptr ? "cost_from" : "cost_max";
   const auto is_of = [&](const OutputSpec& output) { return output.from == from; };
   const auto is_picture = [&](const OutputSpec& output) {
-    return is_of(output) && !output.ops.empty() && output.ops.front().op == "decode-image";
+    return is_of(output) && !output.ops.empty() && find_operation(output.ops.front().op)->picture().counts_pixels;
   };
   if (std::none_of(outputs.begin(), outputs.end(), is_of)) {
     reader.complain(key, "must be the from of an output, and none has " + in_quotes(from));
@@ -139,7 +139,9 @@ std::string cost_from(const TableReader& reader, const std::vector<OutputSpec>& 
     reader.complain(key, "must be a whole field, and " + in_quotes(from) +
                              " is a value within one: give the from of another output as cost_from");
   } else if (cost == Cost::kPixels && std::none_of(outputs.begin(), outputs.end(), is_picture)) {
-    reader.complain(key, "must be a field that an output begins to make with decode-image, beside cost = \"pixels\"");
+    const auto counts = [](const OperationType& type) { return type.picture().counts_pixels; };
+    reader.complain(key, "must be a field that an output begins to make with " +
+                             std::string(first_operation(counts).name) + ", beside cost = \"pixels\"");
   }
   return from;
 }

@@ -133,27 +133,32 @@ class Outputs {
     const OutputSpec* const masks = named(name);
     const bool fits = masks != nullptr && lists_masks(*masks) &&
                       std::find(op.labels.begin(), op.labels.end(), name) != op.labels.end();
+    const OperationType& lister = first_operation([](const OperationType& type) { return type.picture().lists_masks; });
     if (!fits)
       complaints_.add(op.where.line, key + "." + parameter,
-                      "must name one of labels with masks of objects, as instance-masks gives them: " +
-                          in_quotes(name) + " is none");
+                      "must name one of labels with masks of objects, as " + std::string(lister.name) +
+                          " gives them: " + in_quotes(name) + " is none");
   }
 
   void check_inside(const BatchOperationSpec& op, const OutputSpec& picture, const std::string& key) {
     const std::string parameter(find_batch_operation(op.op)->inside);
     const std::string& name = op.text(parameter);
     const bool pads = std::any_of(picture.ops.begin(), picture.ops.end(), [&](const OperationSpec& one) {
-      return one.op == "pad-to" && one.text("box") == name;
+      const std::string_view place = find_operation(one.op)->picture().tells_place;
+      return !place.empty() && one.text(place) == name;
     });
     if (name.empty() || pads) return;
-    complaints_.add(
-        op.where.line, key + "." + parameter,
-        "must name the `box` of the pad-to of " + in_quotes(picture.name) + ": " + in_quotes(name) + " is none");
+    const OperationType& teller =
+        first_operation([](const OperationType& type) { return !type.picture().tells_place.empty(); });
+    complaints_.add(op.where.line, key + "." + parameter,
+                    "must name the `" + std::string(teller.picture().tells_place) + "` of the " +
+                        std::string(teller.name) + " of " + in_quotes(picture.name) + ": " + in_quotes(name) +
+                        " is none");
   }
 
   static bool lists_masks(const OutputSpec& output) {
     return std::any_of(output.ops.begin(), output.ops.end(),
-                       [](const OperationSpec& one) { return find_operation(one.op)->lists_masks; });
+                       [](const OperationSpec& one) { return find_operation(one.op)->picture().lists_masks; });
   }
 
   // Null: no output has this name.
@@ -170,7 +175,7 @@ class Outputs {
       names.push_back(output.name);
       if (output.name != name) continue;
       Signature end = end_of(output);
-      if (end.kind == Kind::kInteger || (end.kind == Kind::kTensor && end.is_fixed())) return end;
+      if (end.kind() == Kind::kInteger || (end.kind() == Kind::kTensor && end.is_fixed())) return end;
       complaints_.add(line, at,
                       in_quotes(name) + " has samples of several sizes: only outputs of one size can be mixed");
       return std::nullopt;

@@ -63,8 +63,8 @@ std::optional<Signature> check_from(const TableReader& reader, Sources sources, 
     const auto here = check_from_one(reader, source, *from);
     if (!here) return std::nullopt;
     if (given && *given != *here) {
-      reader.complain("from", in_quotes(*from) + " gives " + std::string(kind_name(given->kind)) +
-                                  " in one source and " + std::string(kind_name(here->kind)) +
+      reader.complain("from", in_quotes(*from) + " gives " + std::string(kind_name(given->kind())) +
+                                  " in one source and " + std::string(kind_name(here->kind())) +
                                   " in another: all must give the same");
       return std::nullopt;
     }

@@ -82,7 +82,8 @@ std::optional<OperationSpec> check_operation(const Node& node, const std::string
       {.name = "op", .type = ParameterType::kText, .help = "the operation's name"}};
   if (node.table() == nullptr) {
     complaints.add(node.line, key,
-                   "must be a table such as { op = \"decode-image\" }, not " + std::string(kind_of(node)));
+                   "must be a table such as { op = \"" + std::string(operations().front().name) + "\" }, not " +
+                       std::string(kind_of(node)));
     return std::nullopt;
   }
   OperationSpec spec;

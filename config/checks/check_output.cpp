@@ -153,21 +153,20 @@ void check_dtype(const TableReader& reader, const std::optional<Signature>& star
     reader.complain("dtype",
                     "stands in the place of operations: leave it out beside ops, whose last operation says the "
                     "type");
-  } else if (start && start->kind == Kind::kInteger) {
+  } else if (start && start->kind() == Kind::kInteger) {
     if (dtype != "int64")
       reader.complain("dtype", "must be \"int64\" here: " + in_quotes(output.from) + " is an integer");
-  } else if (dtype == "int64") {
-    output.ops.push_back(with_defaults(*find_operation("parse-int"), output.where));
   } else {
-    output.ops.push_back(with_defaults(*find_operation("parse-float"), output.where));
-    output.ops.back().parameters["dtype"] = dtype;
+    output.ops.push_back(with_defaults(number_reader(dtype_named(dtype)), output.where));
+    Parameters& parameters = output.ops.back().parameters;
+    if (const auto own = parameters.find("dtype"); own != parameters.end()) own->second = dtype;
   }
 }
 
 // A tile has the size that [rows] says.
 void fill_in_tiles(const RowsSpec& rows, OutputSpec& output) {
   for (OperationSpec& op : output.ops) {
-    if (op.op == kTileOperation && rows.kind == RowKind::kTiles && op.numbers("size").empty())
+    if (rows.kind == RowKind::kTiles && row_piece_of(op) == RowKind::kTiles && op.numbers("size").empty())
       op.parameters["size"] = std::vector<double>{static_cast<double>(rows.height), static_cast<double>(rows.width)};
   }
 }
@@ -214,7 +213,7 @@ void check_chains(std::vector<Pending>& all, std::vector<OutputSpec>& outputs) {
       const auto frame = frame_of(outputs, outputs[i]);
       if (!frame || !frame->height.is_fixed() || !frame->width.is_fixed()) continue;
       if (!pending.start) pending.start = start_of(outputs[i].ops);
-      pending.start->frame = frame;
+      set_frame(*pending.start, frame);
     }
     check_chain(outputs[i], pending.start, pending.key, pending.reader);
   }

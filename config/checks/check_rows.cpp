@@ -5,6 +5,7 @@
 
 #include "config/checks/check.h"
 #include "config/text/field_path.h"
+#include "config/views.h"
 
 namespace spdld::config {
 namespace {
@@ -94,14 +95,21 @@ std::string key_of_output(size_t output, std::string_view key) {
 
 const OperationSpec* find_tile(const OutputSpec& output, size_t* at) {
   for (*at = 0; *at < output.ops.size(); ++*at)
-    if (output.ops[*at].op == kTileOperation) return &output.ops[*at];
+    if (row_piece_of(output.ops[*at]) == RowKind::kTiles) return &output.ops[*at];
   return nullptr;
+}
+
+// The first operation that takes such a piece of a record.
+const OperationType& first_taker(RowKind kind) {
+  return kind == RowKind::kTiles
+             ? first_operation([](const OperationType& type) { return type.row_piece.kind == RowKind::kTiles; })
+             : first_operation([](const OperationType& type) { return type.row_piece.kind == RowKind::kClips; });
 }
 
 // The operation that takes the row's clip; null: the output has none.
 const OperationSpec* clip_of_row(const OutputSpec& output) {
-  if (output.ops.empty() || output.ops.front().op != kClipOperation) return nullptr;
-  return output.ops.front().text("pick") == kPickOfRow ? &output.ops.front() : nullptr;
+  if (output.ops.empty() || row_piece_of(output.ops.front()) != RowKind::kClips) return nullptr;
+  return &output.ops.front();
 }
 
 void check_tile(const OutputSpec& output, size_t number, const RowsSpec& rows, Complaints& complaints) {
@@ -113,7 +121,7 @@ void check_tile(const OutputSpec& output, size_t number, const RowsSpec& rows, C
     complaints.add(tile->where.line, key, "needs [rows] with kind = \"tiles\", which says what the tiles are");
     return;
   }
-  if (at != 1) complaints.add(tile->where.line, key, "must stand right behind decode-image");
+  if (at != 1) complaints.add(tile->where.line, key, "must stand right behind " + std::string(first_leader().name));
   const auto& size = tile->numbers("size");
   if (size.front() != rows.height || size.back() != rows.width)
     complaints.add(tile->where.line, key + ".size", "must be the size that [rows] has: leave it out");
@@ -134,7 +142,9 @@ void check_tiles(const PipelineSpec& spec, int line, Complaints& complaints) {
   }
   if (!has_tile) {
     complaints.add(line, "rows.from",
-                   "is cut into tiles, and no output from it has the operation \"tile\" behind decode-image");
+                   "is cut into tiles, and no output from it has the operation " +
+                       in_quotes(std::string(first_taker(RowKind::kTiles).name)) + " behind " +
+                       std::string(first_leader().name));
   }
 }
 
@@ -146,8 +156,10 @@ void check_clips(PipelineSpec& spec, int line, Complaints& complaints) {
     if (!leader && output.from == rows.from) leader = clip_of_row(output);
   }
   if (leader == nullptr) {
+    const OperationType& taker = first_taker(RowKind::kClips);
     complaints.add(line, "rows.from",
-                   "is cut into clips, and no output from it begins with decode-video and pick = \"row\"");
+                   "is cut into clips, and no output from it begins with " + std::string(taker.name) + " and " +
+                       std::string(taker.row_piece.parameter) + " = " + in_quotes(std::string(taker.row_piece.value)));
     return;
   }
   rows.clip_frames = static_cast<uint64_t>(leader->integer("frames"));
@@ -271,7 +283,7 @@ RowsSpec check_rows(const Node& node, Sources sources, Complaints& complaints) {
   const RowKind kind = row_kind_named(reader.text("kind"));
   OutputSpec stand_in;
   const auto field = check_from(reader, sources, stand_in);
-  if (field && (field->kind != Kind::kBytes || field->origin != Origin::kContent))
+  if (field && (field->kind() != Kind::kBytes || field->bytes().origin != Origin::kContent))
     reader.complain("from", "must be a field with bytes of its own, not " + in_quotes(stand_in.from));
   const bool is_known = !complaints.has("rows.kind");
   rows.kind = kind;

@@ -15,7 +15,7 @@ std::vector<Bucketed> bucketed_of(const std::vector<OutputSpec>& outputs) {
   std::vector<Bucketed> found;
   for (size_t i = 0; i < outputs.size(); ++i)
     for (size_t j = 0; j < outputs[i].ops.size(); ++j)
-      if (outputs[i].ops[j].op == kBucketOperation) found.push_back({i, j});
+      if (find_operation(outputs[i].ops[j].op)->picture().view_part == ViewPart::kBuckets) found.push_back({i, j});
   return found;
 }
 
@@ -31,7 +31,9 @@ void check_schedules(const PipelineSpec& spec, const Node& root, bool is_buckete
       const auto complain = [&](std::string text) {
         complaints.add(op.where.line, "output[" + std::to_string(i) + "].ops", std::move(text));
       };
-      if (is_bucketed) complain("must not have by_epoch beside aspect-bucket: both say the size of a batch's pictures");
+      if (is_bucketed)
+        complain("must not have by_epoch beside " + std::string(bucketing_operation()) +
+                 ": both say the size of a batch's pictures");
       if (!epochs.empty() && own != epochs)
         complain("must have the same epochs in each by_epoch: a batch has one shape of each output");
       epochs = own;
@@ -73,7 +75,8 @@ void check_batch_shapes(const PipelineSpec& spec, const Node& root, Complaints& 
     const Node* const found = in == nullptr || key.empty() ? in : in->find(key);
     if (found != nullptr)
       complaints.add(found->line, std::string(table) + (key.empty() ? "" : ".") + std::string(key),
-                     why + " beside aspect-bucket, which sorts the samples of one [source] into buckets");
+                     why + " beside " + std::string(bucketing_operation()) +
+                         ", which sorts the samples of one [source] into buckets");
   };
   for (const char* key : {"cost_max", "ops"}) refuse("batch", key, "may not stand");
   if (spec.order.shuffle == Shuffle::kWindow || spec.order.shuffle == Shuffle::kClient)

@@ -68,7 +68,7 @@ Signature resized_by_epoch(const OperationSpec& spec, const Signature& picture) 
   for (const ScheduledSize& one : schedule)
     most = {std::max(most.height, one.size.height), std::max(most.width, one.size.width)};
   Signature scheduled = resized(picture, Dimension::bounded(most.height), Dimension::bounded(most.width), true);
-  for (const ScheduledSize& one : schedule) scheduled.sizes.push_back({one.size.height, one.size.width});
+  for (const ScheduledSize& one : schedule) scheduled.picture().sizes.push_back({one.size.height, one.size.width});
   return scheduled;
 }
 
@@ -161,7 +161,7 @@ void check_draw(const OperationSpec& spec, const Complain& complain) {
 
 std::string bind_cut(const OperationSpec& spec, Signature& signature) {
   const PictureSize size = picture_size(spec);
-  signature = resized(signature, size.height, size.width, signature.is_resampled);
+  signature = resized(signature, size.height, size.width, signature.picture().is_resampled);
   return "";
 }
 
@@ -178,7 +178,7 @@ Parameter class_dtype() {
 }
 
 std::string why_not_read(const Signature& signature, std::string_view wanted) {
-  if (signature.origin != Origin::kName) return "";
+  if (signature.bytes().origin != Origin::kName) return "";
   return "can't read \"path\": it is the sample's name, not " + std::string(wanted);
 }
 
@@ -190,16 +190,18 @@ std::string bind_number(Signature& signature, Signature number) {
 
 std::string bind_view_list(Signature& signature, Signature list) {
   if (const std::string why = why_not_read(signature, "a list"); !why.empty()) return why;
-  if (!signature.frame)
+  if (!signature.bytes().frame)
     return "has no picture to follow: its output's `view` needs a leader, which begins with decode-image";
   signature = std::move(list);
   return "";
 }
 
 std::string bind_mask(Signature& signature, Signature masks) {
-  if (signature.origin == Origin::kName) return "can't decode \"path\": it is the sample's name, not its content";
-  if (signature.origin == Origin::kJson) return "can't decode a JSON value: it is a number or a text, not a mask";
-  if (!signature.frame)
+  if (signature.bytes().origin == Origin::kName)
+    return "can't decode \"path\": it is the sample's name, not its content";
+  if (signature.bytes().origin == Origin::kJson)
+    return "can't decode a JSON value: it is a number or a text, not a mask";
+  if (!signature.bytes().frame)
     return "has no picture to follow: its output's `view` needs a leader, which begins with decode-image";
   signature = std::move(masks);
   return "";
@@ -246,27 +248,28 @@ std::vector<Size> laid_out(Layout layout, std::optional<int64_t> frames, const S
 }  // namespace
 
 std::string bind_picture_tensor(const OperationSpec& spec, Signature& signature) {
-  if (!signature.is_fixed() && signature.sizes.empty())
+  const PictureFacts picture = signature.picture();
+  if (!signature.is_fixed() && picture.sizes.empty())
     return "has pictures whose size is not fixed: add center-crop, random-crop, random-resized-crop, or a resize with "
            "two numbers";
   const Dimension height = signature.dimensions[0], width = signature.dimensions[1];
-  const Dimension channels = signature.channels;
+  const Dimension channels = picture.channels;
   const Layout layout = layout_named(spec.text("layout"));
-  if (layout == Layout::kNcthw && !signature.frames)
+  if (layout == Layout::kNcthw && !picture.frames)
     return "has one picture, and layout = \"NCTHW\" is for the frames of a clip: write layout = \"NCHW\"";
-  std::vector<Dimension> dimensions = laid_out(layout, signature.frames, height, width, channels);
+  std::vector<Dimension> dimensions = laid_out(layout, picture.frames, height, width, channels);
   std::vector<std::vector<int64_t>> shapes;
-  for (const auto& [high, wide] : signature.sizes)
-    shapes.push_back(laid_out(layout, signature.frames, high, wide, int64_t{signature.channels}));
-  const bool is_one = !signature.pieces && !signature.frames;
-  if (signature.pieces) dimensions.insert(dimensions.begin(), *signature.pieces);
-  if (signature.clips) {
-    dimensions.insert(dimensions.begin(), *signature.clips);
-    for (std::vector<int64_t>& shape : shapes) shape.insert(shape.begin(), *signature.clips);
+  for (const auto& [high, wide] : picture.sizes)
+    shapes.push_back(laid_out(layout, picture.frames, high, wide, int64_t{picture.channels}));
+  const bool is_one = !picture.pieces && !picture.frames && shapes.empty();
+  if (picture.pieces) dimensions.insert(dimensions.begin(), *picture.pieces);
+  if (picture.clips) {
+    dimensions.insert(dimensions.begin(), *picture.clips);
+    for (std::vector<int64_t>& shape : shapes) shape.insert(shape.begin(), *picture.clips);
   }
-  signature = tensor(dtype_named(spec.text("dtype")), std::move(dimensions));
-  if (is_one && shapes.empty()) signature.layout = layout;
-  signature.shapes = std::move(shapes);
+  signature =
+      tensor(dtype_named(spec.text("dtype")), std::move(dimensions), is_one ? std::optional(layout) : std::nullopt);
+  signature.tensor().shapes = std::move(shapes);
   return "";
 }
 

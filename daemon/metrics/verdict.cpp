@@ -6,6 +6,7 @@
 #include <set>
 #include <string_view>
 
+#include "config/operation.h"
 #include "daemon/base/system/cpu.h"
 #include "daemon/metrics/rates.h"
 
@@ -272,8 +273,9 @@ class Judge {
   void suggest_operations() {
     for (const OperationFigures& operation : pipeline_.operations) {
       const double share = share_of(operation);
-      // A picture can't be had without these two.
-      if (share < kDearOperation || operation.op == "decode-image" || operation.op == "resample") continue;
+      // A step that operations share, and what decodes, can't be left out.
+      const config::OperationType* const type = config::find_operation(operation.op);
+      if (share < kDearOperation || type == nullptr || type->decodes) continue;
       double rate = rates_.now / (1 - std::min(share, 0.99));
       const double others = rates_.with(static_cast<double>(rates_.fetch->lanes_max), 0);
       if (others > 0) rate = std::min(rate, others);
@@ -283,17 +285,22 @@ class Judge {
     }
   }
 
-  // Pictures that are kept decoded cost neither their reading nor decode-image.
+  // Values that are kept decoded cost neither their reading nor their decoding.
   void suggest_decoded() {
     if (!pipeline_.can_keep_decoded || pipeline_.cache_form == "decoded") return;
     double decoding = 0;
-    for (const OperationFigures& operation : pipeline_.operations)
-      decoding += operation.op == "decode-image" ? share_of(operation) : 0;
+    std::string saved;
+    for (const OperationFigures& operation : pipeline_.operations) {
+      const config::OperationType* const type = config::find_operation(operation.op);
+      if (type == nullptr || !type->picture().is_kept_decoded) continue;
+      decoding += share_of(operation);
+      saved = operation.op;
+    }
     if (decoding == 0) return;
     const double rate = rates_.now / (1 - std::min(decoding, 0.95));
     const double most = rates_.trainer > 0 ? std::min(rate, rates_.trainer) : rate;
-    suggest("cache = \"decoded\" (now \"" + pipeline_.cache_form +
-                "\") leaves out decode-image from the second epoch on, for the samples that fit in the cache's memory.",
+    suggest("cache = \"decoded\" (now \"" + pipeline_.cache_form + "\") leaves out " + saved +
+                " from the second epoch on, for the samples that fit in the cache's memory.",
             rates_.now > 0 ? std::max(1.0, most / rates_.now) : 0);
   }
 

@@ -16,8 +16,8 @@ class CopyPaste final : public Operation, public Lists {
       : shape_(shape_of(placed.images.front())),
         format_(placed.boxes),
         pixels_min_(static_cast<uint64_t>(placed.spec.integer("min_pixels"))) {
-    const bool is_planar = placed.images.front().layout == config::Layout::kNchw;
-    const uint64_t element = config::dtype_bytes(placed.images.front().dtype);
+    const bool is_planar = layout_of(placed.images.front()) == config::Layout::kNchw;
+    const uint64_t element = config::dtype_bytes(placed.images.front().dtype());
     pixel_bytes_ = is_planar ? element : shape_.channels * element;
     planes_ = is_planar ? shape_.channels : 1;
   }

@@ -13,8 +13,8 @@ class Cutmix final : public Operation {
   explicit Cutmix(const PlacedOperation& placed)
       : alpha_(placed.spec.number("alpha")), shape_(shape_of(placed.images.front())) {
     for (const config::Signature& image : placed.images) {
-      const bool is_planar = image.layout == config::Layout::kNchw;
-      const uint64_t channels = shape_of(image).channels, element = config::dtype_bytes(image.dtype);
+      const bool is_planar = layout_of(image) == config::Layout::kNchw;
+      const uint64_t channels = shape_of(image).channels, element = config::dtype_bytes(image.dtype());
       images_.push_back({is_planar ? element : channels * element, is_planar ? channels : 1});
     }
   }

@@ -14,7 +14,7 @@ class Mixup final : public Operation {
     for (const config::Signature& image : placed.images) {
       const auto shape = image.shape();
       const int64_t elements = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
-      images_.push_back({image.dtype, static_cast<size_t>(elements)});
+      images_.push_back({image.dtype(), static_cast<size_t>(elements)});
     }
   }
 

@@ -21,8 +21,8 @@ class Mosaic final : public Operation, public Lists {
         part_min_(static_cast<float>(placed.spec.number("min_part"))) {
     const auto& center = placed.spec.numbers("center");
     std::tie(center_[0], center_[1]) = std::minmax(center[0], center[1]);
-    const bool is_planar = placed.images.front().layout == config::Layout::kNchw;
-    const uint64_t element = config::dtype_bytes(placed.images.front().dtype);
+    const bool is_planar = layout_of(placed.images.front()) == config::Layout::kNchw;
+    const uint64_t element = config::dtype_bytes(placed.images.front().dtype());
     pixel_bytes_ = is_planar ? element : shape_.channels * element;
     planes_ = is_planar ? shape_.channels : 1;
   }

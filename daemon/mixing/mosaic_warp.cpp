@@ -26,7 +26,7 @@ class MosaicWarp final : public Operation, public Lists {
         side_min_(static_cast<float>(placed.spec.number("min_size"))),
         part_min_(static_cast<float>(placed.spec.number("min_part"))),
         aspect_max_(static_cast<float>(placed.spec.number("max_aspect"))),
-        is_planar_(placed.images.front().layout == config::Layout::kNchw) {
+        is_planar_(layout_of(placed.images.front()) == config::Layout::kNchw) {
     const auto ordered = [&](const char* name) {
       const auto& pair = placed.spec.numbers(name);
       return std::array{std::min(pair[0], pair[1]), std::max(pair[0], pair[1])};

@@ -78,10 +78,10 @@ size_t Plan::add_rows(const std::string& name, config::DType dtype, std::vector<
 
 // A tensor whose samples have the shape of their batch.
 size_t Plan::add_shaped(const std::string& name, const config::Signature& end) {
-  batch::TensorPlace tensor{.name = name, .dtype = end.dtype, .sample_shape = {}, .shapes = end.shapes};
+  batch::TensorPlace tensor{.name = name, .dtype = end.dtype(), .sample_shape = {}, .shapes = end.tensor().shapes};
   for (const config::Dimension& dimension : end.dimensions) tensor.sample_shape.push_back(dimension.most().value());
-  for (const std::vector<int64_t>& shape : end.shapes)
-    tensor.sample_bytes = std::max(tensor.sample_bytes, bytes_of_shape(end.dtype, shape));
+  for (const std::vector<int64_t>& shape : end.tensor().shapes)
+    tensor.sample_bytes = std::max(tensor.sample_bytes, bytes_of_shape(end.dtype(), shape));
   return add_tensor(std::move(tensor));
 }
 
@@ -90,8 +90,8 @@ size_t Plan::add_varying(const config::OutputSpec& spec, const config::Signature
   const config::VaryingSpec& varying = spec.varying;
   std::vector<int64_t> shape;
   for (size_t i = 1; i < end.dimensions.size(); i++) shape.push_back(end.dimensions[i].value());
-  batch::TensorPlace own{.name = spec.name, .dtype = end.dtype, .sample_shape = shape};
-  own.sample_bytes = length_max * bytes_of_shape(end.dtype, shape);
+  batch::TensorPlace own{.name = spec.name, .dtype = end.dtype(), .sample_shape = shape};
+  own.sample_bytes = length_max * bytes_of_shape(end.dtype(), shape);
   if (varying.form == config::Form::kRagged) {
     own.role = batch::Role::kValues;
     const size_t values = add_tensor(std::move(own));
@@ -107,7 +107,7 @@ size_t Plan::add_varying(const config::OutputSpec& spec, const config::Signature
   const auto length = static_cast<int64_t>(length_max);
   own.sample_shape.insert(own.sample_shape.begin(), length);
   own.padding = {varying.pad_multiple, {}};
-  if (varying.pad_value != 0) own.padding->element = config::element_of(end.dtype, varying.pad_value).value();
+  if (varying.pad_value != 0) own.padding->element = config::element_of(end.dtype(), varying.pad_value).value();
   const size_t rows = add_tensor(std::move(own));
   const auto add_part = [&](const std::string& name, config::DType dtype, batch::Role role,
                             const std::vector<int64_t>& of_sample) {
@@ -169,8 +169,8 @@ Plan::Output Plan::compile(const config::OutputSpec& spec, std::span<const confi
   const bool is_fetched = field->kind == source::FieldKind::kFetched;
   if (path.is_json() && !is_fetched) refuse(spec, "field '" + wanted + "' holds no JSON");
   config::Signature start = signature_of(field->kind, path.is_json());
-  start.frame = config::frame_of(all, spec);
-  if (!path.is_json()) start.raw = field->raw;
+  config::set_frame(start, config::frame_of(all, spec));
+  if (!path.is_json() && start.kind() == config::Kind::kBytes) start.bytes().raw = field->raw;
   const config::Followed followed = config::follow(spec.ops, start, spec.varying.form);
   if (!followed.error.empty()) {
     const bool is_whole = followed.at == spec.ops.size();
@@ -181,9 +181,9 @@ Plan::Output Plan::compile(const config::OutputSpec& spec, std::span<const confi
   config::LengthBound bound;
   if (varies) bound = config::length_bound(spec.varying, followed.end());
   if (!bound.error.empty()) refuse(spec, std::string(bound.key) + " " + bound.error);
-  std::vector<size_t> tensors = {!followed.end().shapes.empty() ? add_shaped(spec.name, followed.end())
-                                 : varies                       ? add_varying(spec, followed.end(), bound.length_max)
-                                          : add_rows(spec.name, followed.end().dtype, followed.end().shape())};
+  std::vector<size_t> tensors = {!shapes_of(followed.end()).empty() ? add_shaped(spec.name, followed.end())
+                                 : varies ? add_varying(spec, followed.end(), bound.length_max)
+                                          : add_rows(spec.name, followed.end().dtype(), followed.end().shape())};
   for (const auto& extra : config::extras_of(spec.ops))
     tensors.push_back(add_rows(extra.name, extra.dtype, extra.shape));
   std::optional<size_t> fetched;

@@ -1,5 +1,8 @@
 #include "config/catalogue.h"
 
+#include "config/batch_operation.h"
+#include "config/steps.h"
+
 #include <algorithm>
 #include <set>
 
@@ -158,6 +161,68 @@ TEST_CASE("the tables hold together", "[config]") {
   }
   CHECK(find_operation("shift") == nullptr);
   CHECK(find_source("s3") == nullptr);
+}
+
+TEST_CASE("a step that operations share has no operation's name", "[config]") {
+  std::set<std::string_view> names;
+  for (const SharedStep& step : kSharedSteps) {
+    INFO(step.name);
+    CHECK(names.insert(step.name).second);
+    CHECK(find_operation(step.name) == nullptr);
+    CHECK(find_batch_operation(step.name) == nullptr);
+    CHECK_FALSE(step.help.empty());
+  }
+}
+
+TEST_CASE("the traits of operations name parameters that the operations have", "[config]") {
+  for (const auto& operation : operations()) {
+    INFO(operation.name);
+    const auto has = [&](std::string_view name) {
+      return std::any_of(operation.parameters.begin(), operation.parameters.end(),
+                         [&](const auto& parameter) { return parameter.name == name; });
+    };
+    const PictureTraits& traits = operation.picture();
+    for (const std::string_view name : {traits.keeps_rows_of, traits.asks_boxes_of, traits.tells_place,
+                                        traits.normalizes.mean, traits.normalizes.std, operation.row_piece.parameter})
+      CHECK((name.empty() || has(name)));
+    for (const Ask& ask : operation.asks) CHECK(has(ask.parameter));
+    CHECK(traits.normalizes.mean.empty() == traits.normalizes.std.empty());
+    if (operation.decodes) CHECK(operation.takes == Kind::kBytes);
+    if (traits.counts_pixels || traits.is_kept_decoded) CHECK(operation.decodes);
+    if (operation.reads_numbers || operation.copies_bytes) CHECK(operation.takes == Kind::kBytes);
+  }
+}
+
+TEST_CASE("code that needs an operation finds it by what it can do", "[config]") {
+  CHECK(number_reader(DType::kInt64).name == "parse-int");
+  CHECK(number_reader(DType::kFloat32).name == "parse-float");
+  CHECK(number_reader(DType::kFloat64).name == "parse-float");
+  CHECK(first_operation([](const OperationType& type) { return type.copies_bytes; }).name == "bytes");
+  CHECK_THROWS_AS(first_operation([](const OperationType&) { return false; }), std::logic_error);
+  OperationSpec clip = {"decode-video", {{"pick", std::string("row")}}, {}};
+  CHECK(row_piece_of(clip) == RowKind::kClips);
+  clip.parameters["pick"] = std::string("random");
+  CHECK(row_piece_of(clip) == RowKind::kRecords);
+  CHECK(row_piece_of({"tile", {}, {}}) == RowKind::kTiles);
+  CHECK(row_piece_of({"resize", {}, {}}) == RowKind::kRecords);
+}
+
+TEST_CASE("a value has the facts of its kind and no other ones", "[config]") {
+  CHECK(image(1, 16).picture().bits == 16);
+  CHECK(audio(2, 8000, Dimension()).sound().rate_hz == 8000);
+  CHECK(bytes_of(Origin::kJson).bytes().origin == Origin::kJson);
+  CHECK(integer().dtype() == DType::kInt64);
+  CHECK_THROWS_WITH(image(3, 8).sound(), "the value is of kind image");
+  CHECK_THROWS_WITH(integer().tensor(), "the value is of kind integer");
+  CHECK_THROWS_AS(bytes_of(Origin::kName).dtype(), std::logic_error);
+  CHECK(image(3, 8).find_tensor() == nullptr);
+  CHECK_FALSE(layout_of(image(3, 8)));
+  CHECK_FALSE(layout_of(tensor(DType::kUint8, {Dimension(3)})));
+  CHECK(layout_of(tensor(DType::kUint8, {Dimension(3)}, Layout::kNchw)) == Layout::kNchw);
+  CHECK_FALSE(time_axis_of(tensor(DType::kUint8, {Dimension(3)}, Layout::kNchw)));
+  Signature number = integer();
+  set_frame(number, Frame{30, 20});
+  CHECK(number == integer());
 }
 
 TEST_CASE("fields give what they hold", "[config]") {

@@ -111,8 +111,8 @@ TEST_CASE("lists and arrays differ in length unless one is given", "[config]") {
 
 TEST_CASE("fields of .npy files are for parse-npy, and raw refuses them before the first step", "[config]") {
   Signature typed = bytes_of(Origin::kContent), untyped = typed;
-  typed.raw = npy_values(DType::kFloat32);
-  untyped.raw = npy_values({});
+  typed.bytes().raw = npy_values(DType::kFloat32);
+  untyped.bytes().raw = npy_values({});
   const auto array = [](const std::string& dtype) {
     return std::vector{op("parse-npy", {{"dtype", dtype}, {"shape", size({3})}, {"length", int64_t{2}}})};
   };

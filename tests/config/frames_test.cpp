@@ -24,7 +24,7 @@ Signature end_of(const std::string& ops) {
 TEST_CASE("frames are the first dimension of a tensor", "[config]") {
   const Signature end = end_of(kCrop);
   CHECK(end.shape() == std::vector<int64_t>{4, 6, 9, 3});
-  CHECK_FALSE(end.layout);
+  CHECK_FALSE(layout_of(end));
   CHECK(end_of("{ op = \"resize\", size = [8, 8] }, { op = \"random-apply\", ops = [{ op = \"invert\" }] }, "
                "{ op = \"normalize\", mean = [0, 0, 0], std = [1, 1, 1], layout = \"NCHW\" }")
             .shape() == std::vector<int64_t>{4, 3, 8, 8});
@@ -32,7 +32,7 @@ TEST_CASE("frames are the first dimension of a tensor", "[config]") {
 
 TEST_CASE("frames are in every shape of a bucket", "[config]") {
   const Signature end = end_of("{ op = \"aspect-bucket\", sizes = [\"8x16\", \"16x8\"] }");
-  CHECK(end.shapes == std::vector<std::vector<int64_t>>{{4, 8, 16, 3}, {4, 16, 8, 3}});
+  CHECK(end.tensor().shapes == std::vector<std::vector<int64_t>>{{4, 8, 16, 3}, {4, 16, 8, 3}});
 }
 
 TEST_CASE("no frames are what a spec of before asks for", "[config]") {

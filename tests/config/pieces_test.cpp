@@ -22,7 +22,7 @@ Signature end_of(const std::string& ops) {
 TEST_CASE("pieces are the first dimension of a tensor", "[config]") {
   const Signature five = end_of(kFive);
   CHECK(five.shape() == std::vector<int64_t>{5, 6, 9, 3});
-  CHECK_FALSE(five.layout);
+  CHECK_FALSE(layout_of(five));
   CHECK(end_of("{ op = \"ten-crop\", size = 6 }, { op = \"convert\", layout = \"NCHW\" }").shape() ==
         std::vector<int64_t>{10, 3, 6, 6});
 }

@@ -30,9 +30,9 @@ TEST_CASE("the samples of a batch have one of several shapes", "[config]") {
   REQUIRE(loaded);
   const OutputSpec& output = loaded.value->outputs.front();
   const Signature end = follow(output.ops, start_of(output.ops)).end();
-  CHECK(end.shapes == std::vector<std::vector<int64_t>>{{64, 64, 3}, {48, 80, 3}, {80, 48, 3}});
+  CHECK(end.tensor().shapes == std::vector<std::vector<int64_t>>{{64, 64, 3}, {48, 80, 3}, {80, 48, 3}});
   CHECK(end.dimensions == std::vector<Dimension>{Dimension::bounded(80), Dimension::bounded(80), Dimension(3)});
-  CHECK_FALSE(end.layout);
+  CHECK_FALSE(layout_of(end));
   const auto shapes = batch_shapes_of(loaded.value->outputs);
   REQUIRE(shapes);
   CHECK(shapes->from == "image");
@@ -43,7 +43,7 @@ TEST_CASE("the samples of a batch have one of several shapes", "[config]") {
   REQUIRE(planar);
   CHECK_FALSE(batch_shapes_of(planar.value->outputs)->is_upright);
   const OutputSpec& grey = planar.value->outputs.front();
-  CHECK(follow(grey.ops, start_of(grey.ops)).end().shapes ==
+  CHECK(follow(grey.ops, start_of(grey.ops)).end().tensor().shapes ==
         std::vector<std::vector<int64_t>>{{1, 64, 64}, {1, 48, 80}, {1, 80, 48}});
   CHECK_FALSE(batch_shapes_of(load_with_line(13, "size = 8").value->outputs));
 }
@@ -82,7 +82,7 @@ TEST_CASE("sizes by epoch", "[config]") {
   INFO(loaded.sentences());
   REQUIRE(loaded);
   const OutputSpec& output = loaded.value->outputs.front();
-  CHECK(follow(output.ops, start_of(output.ops)).end().shapes ==
+  CHECK(follow(output.ops, start_of(output.ops)).end().tensor().shapes ==
         std::vector<std::vector<int64_t>>{{3, 20, 30}, {3, 40, 40}, {3, 10, 50}});
   const auto schedule = schedule_of(loaded.value->outputs);
   CHECK(schedule == std::vector<ScheduledSize>{{0, {20, 30}}, {2, {40, 40}}, {7, {10, 50}}});

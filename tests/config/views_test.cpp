@@ -39,7 +39,7 @@ TEST_CASE("a mask has the size of its view's picture, whichever of them is writt
     CHECK(frame->width == Dimension(32));
     CHECK_FALSE(frame_of(outputs, outputs[mask_first ? 1 : 0]));
     Signature start = start_of(follower.ops);
-    start.frame = frame;
+    set_frame(start, frame);
     CHECK(follow(follower.ops, start).end() == tensor(DType::kUint8, {24, 32}));
     CHECK(views_of(outputs).order == (mask_first ? std::vector<size_t>{1, 0} : std::vector<size_t>{0, 1}));
   }

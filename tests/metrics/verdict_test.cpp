@@ -292,6 +292,20 @@ TEST_CASE("a cache of decoded pictures is forecast where pictures have such a fo
   CHECK(forecast(judge(run.window, pipeline), "cache = \"decoded\"") == 0);
 }
 
+TEST_CASE("nobody is advised to leave out what decodes, a step that operations share, or what no pipeline can write") {
+  SimulatedRun run = simulate({.decode_ms = 4, .trainer_ms = 10});
+  auto& pipeline = run.window.figures.pipelines.front();
+  for (const char* op : {"decode-image", "decode-video", "decode-audio", "decode-mask", "object-masks", "resample",
+                         "store", "grey", "permute-channels"}) {
+    INFO(op);
+    pipeline.operations = {{"a", op, 100, 300'000'000}, {"a", "gaussian-blur", 100, 100'000'000}};
+    const Verdict verdict = judge(run.window, pipeline);
+    REQUIRE(verdict.limiter == Limiter::kDecode);
+    CHECK(forecast(verdict, "`" + std::string(op) + "`") == 0);
+    CHECK(forecast(verdict, "`gaussian-blur`") > 0);
+  }
+}
+
 TEST_CASE("nothing is claimed before there is something to judge by") {
   SimulatedRun run = simulate({});
   run.window.figures.pipelines.front().rings.front().readers.clear();

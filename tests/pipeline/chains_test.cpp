@@ -2,9 +2,12 @@
 // with exactly the tensors that its signatures promise, and writes no byte beside them, or it is refused by a sentence.
 #include <catch2/catch.hpp>
 #include <cstring>
+#include <optional>
 #include <random>
+#include <set>
 
 #include "config/operation.h"
+#include "config/steps.h"
 #include "daemon/pipeline/plan.h"
 #include "tests/pipeline/fake_source.h"
 #include "tests/support/makers/jpeg_maker.h"
@@ -64,15 +67,22 @@ class Chains {
     for (const auto& type : config::operations())
       // Followers of a view fit no chain that stands alone.
       if (depth > 0 ? fits_inside(type, depth)
-                    : any || (type.takes == before.kind && type.view_part != config::ViewPart::kFollows))
+                    : any || (type.takes == before.kind() && type.picture().view_part != config::ViewPart::kFollows))
         fitting.push_back(&type);
     // Few operations give pictures that end a chain by themselves, whatever stands before them.
     for (const auto& type : config::operations())
-      if (depth == 0 && before.kind == config::Kind::kImage && type.view_part == config::ViewPart::kBuckets)
+      if (depth == 0 && before.kind() == config::Kind::kImage && type.picture().view_part == config::ViewPart::kBuckets)
         fitting.insert(fitting.end(), 5, &type);
     if (fitting.empty()) fitting.push_back(&config::operations()[below(config::operations().size())]);
     const config::OperationType& type = *fitting[below(fitting.size())];
     if (reads_files(type)) return operation(before, depth);  // none lie beside this test
+    const std::optional<config::OperationSpec> made = sound(type, before, depth);
+    return made ? *made : operation(before, depth);
+  }
+
+  // The operation with random parameters; none: they make no sense together.
+  std::optional<config::OperationSpec> sound(const config::OperationType& type, const config::Signature& before,
+                                             int depth) {
     config::OperationSpec spec{.op = std::string(type.name), .parameters = {}, .where = {}};
     for (const auto& parameter : type.parameters)
       if (config::is_value(parameter.type)) spec.parameters.emplace(parameter.name, value_of(parameter));
@@ -80,11 +90,11 @@ class Chains {
     while (spec.ops.size() < held) spec.ops.push_back(operation(before, depth + 1));
     // Some parameters of sound types make no sense together; the checks of a file complain about them.
     if (type.check != nullptr) {
-      bool sound = true;
+      bool makes_sense = true;
       if (type.name == "normalize") spec.parameters["scale"] = int64_t{255};
       if (type.name == "decode-image") choose_picture(spec);
-      type.check(spec, [&](std::string_view, const std::string&) { sound = false; });
-      if (!sound) return operation(before, depth);
+      type.check(spec, [&](std::string_view, const std::string&) { makes_sense = false; });
+      if (!makes_sense) return std::nullopt;
     }
     return spec;
   }
@@ -114,7 +124,7 @@ class Chains {
       if (!one.error.empty()) return ops;
       signature = one.end();
     }
-    if (signature.kind == config::Kind::kImage && below(4) > 0)
+    if (signature.kind() == config::Kind::kImage && below(4) > 0)
       ops.push_back(config::with_defaults(*config::chain_end(config::Kind::kImage), {}));
     return ops;
   }
@@ -128,9 +138,10 @@ void check_tensors(const pipeline::Plan& plan, const config::OutputSpec& output,
   const auto tensors = plan.tensors();
   const auto extras = config::extras_of(output.ops);
   REQUIRE(tensors.size() == 2 + extras.size());  // and sample_id
-  CHECK(tensors[0].dtype == followed.end().dtype);
-  CHECK(tensors[0].shapes == followed.end().shapes);
-  if (followed.end().shapes.empty()) CHECK(tensors[0].sample_shape == followed.end().shape());
+  CHECK(tensors[0].dtype == followed.end().dtype());
+  const auto shapes = shapes_of(followed.end());
+  CHECK(std::equal(tensors[0].shapes.begin(), tensors[0].shapes.end(), shapes.begin(), shapes.end()));
+  if (shapes.empty()) CHECK(tensors[0].sample_shape == followed.end().shape());
   for (size_t i = 0; i < extras.size(); ++i) {
     CHECK(tensors[1 + i].name == extras[i].name);
     CHECK(tensors[1 + i].dtype == extras[i].dtype);
@@ -197,6 +208,61 @@ TEST_CASE("a random chain compiles to the tensors of its signatures, or is refus
   CHECK(compiled > kChains / 8);
   CHECK(refused > kChains / 8);
   CHECK(shaped > 2);
+}
+
+// The names under which the plan's work on samples was measured.
+void add_names(const pipeline::Plan& plan, std::set<std::string>& names) {
+  plan.for_each_output([&](const std::string&, const media::WorkTimes& times) {
+    times.for_each([&](std::string_view name, uint64_t) { names.emplace(name); });
+  });
+}
+
+TEST_CASE("reports show work under names of operations, or of steps that they share") {
+  constexpr int kTries = 24;
+  const test::FakeListing listing(5);
+  const std::vector<uint8_t> picture = test::make_jpeg(50, 40, {});
+  Chains chains(7);
+  pipeline::DecodeContext context;
+  std::set<std::string> seen;
+  const auto with = [](const char* name, config::Parameters parameters) {
+    config::OperationSpec spec = {name, std::move(parameters), {}};
+    for (const auto& parameter : config::find_operation(name)->parameters)
+      if (parameter.fallback) spec.parameters.emplace(parameter.name, *parameter.fallback);
+    return spec;
+  };
+  for (const auto& type : config::operations()) {
+    if (type.takes != config::Kind::kImage || Chains::reads_files(type)) continue;
+    for (int i = 0; i < kTries; ++i) {
+      std::optional<config::OperationSpec> made = chains.sound(type, config::image(3, 8), 0);
+      if (!made) continue;
+      if (made->parameters.contains("p")) made->parameters["p"] = 1.0;
+      config::PipelineSpec spec;
+      spec.outputs = {{"out", "text", {with("decode-image", {}), *made}, {}}};
+      auto& ops = spec.outputs[0].ops;
+      if (type.gives == config::Kind::kImage && type.picture().view_part != config::ViewPart::kPieces)
+        ops.push_back(with("center-crop", {{"size", std::vector<double>{8}}}));
+      if (type.gives == config::Kind::kImage) ops.push_back(with("convert", {}));
+      if (!config::follow(ops, config::bytes_of(config::Origin::kContent)).error.empty()) continue;
+      const pipeline::Plan plan(spec, listing);
+      context.untimed = 0;  // this sample is measured
+      check_run(plan, listing, picture, context, 0);
+      add_names(plan, seen);
+    }
+  }
+  for (const std::string& name : seen) {
+    INFO(name);
+    const bool is_shared = std::any_of(config::kSharedSteps.begin(), config::kSharedSteps.end(),
+                                       [&](const config::SharedStep& step) { return step.name == name; });
+    CHECK((is_shared || config::find_operation(name) != nullptr));
+  }
+  if (!kHasStatistics) return;
+  // Among them those that several operations make by the same code.
+  for (const char* name :
+       {"affine", "rotate", "perspective", "elastic", "pad", "aug-mix", "grayscale", "channel-permutation",
+        "brightness", "contrast", "gaussian-blur", "decode-image", "resample"}) {
+    INFO(name);
+    CHECK(seen.contains(name));
+  }
 }
 
 }  // namespace spdld::chains_test

@@ -35,10 +35,10 @@ struct Output {
 
 Output made(const config::PipelineSpec& spec, const config::OutputSpec& output) {
   config::Signature start = config::start_of(output.ops);
-  start.frame = config::frame_of(spec.outputs, output);
+  config::set_frame(start, config::frame_of(spec.outputs, output));
   const config::Followed followed = config::follow(output.ops, start, output.varying.form);
   if (!followed.error.empty()) throw std::runtime_error(output.name + ": " + followed.error);
-  size_t bytes = config::dtype_bytes(followed.end().dtype);
+  size_t bytes = config::dtype_bytes(followed.end().dtype());
   for (size_t i = 1; i < followed.end().dimensions.size(); ++i)
     bytes *= static_cast<size_t>(followed.end().dimensions[i].value());
   return {output, followed.end(), media::Chain(output.ops, followed, output.name), bytes};
@@ -65,7 +65,7 @@ class Dump {
       std::vector<int64_t> shape = {output.length};
       for (size_t i = 1; i < output.end.dimensions.size(); ++i) shape.push_back(output.end.dimensions[i].value());
       list.push_back({{"name", output.spec.name},
-                      {"dtype", config::dtype_name(output.end.dtype)},
+                      {"dtype", config::dtype_name(output.end.dtype())},
                       {"shape", shape},
                       {"bytes", output.length * output.element_bytes}});
     }

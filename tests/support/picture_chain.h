@@ -41,7 +41,7 @@ class PictureChain {
 
  private:
   PictureChain(const config::OutputSpec& output, const config::Followed& followed)
-      : chain_(output.ops, sound(followed), output.name), tensor_{followed.end().dtype, shape_of(followed.end()), 0} {
+      : chain_(output.ops, sound(followed), output.name), tensor_{followed.end().dtype(), shape_of(followed.end()), 0} {
     tensor_.size = config::dtype_bytes(tensor_.dtype);
     for (const int64_t side : tensor_.shape) tensor_.size *= static_cast<size_t>(side);
   }

@@ -58,7 +58,8 @@ HeadspacePart fetch_part(const PipelineSpec& spec) {
   }
   for (OutputSpec& output : fetch.outputs) {
     if (!takes_bytes(output)) continue;
-    output.ops = {config::with_defaults(*config::find_operation("bytes"), output.where)};
+    output.ops = {config::with_defaults(config::first_operation([](const auto& type) { return type.copies_bytes; }),
+                                        output.where)};
     output.varying = {};
     output.varying.form = config::Form::kRagged;
     output.varying.length_max = 1;

@@ -8,6 +8,7 @@
 #include "client/sheet/layout.h"
 #include "config/checks/load.h"
 #include "config/operation.h"
+#include "config/operations/image/in_square.h"
 #include "config/picture_pixels.h"
 #include "config/views.h"
 
@@ -25,14 +26,6 @@ constexpr double kWhite8Bit = 255, kWhite16Bit = 65'535;
 constexpr double kShareOfCpu = 0.1;  // beside pipelines of a training run, which have 1 each
 constexpr char kAddedName[] = "spdlctl-show-";
 
-// The operation with its defaults, and these parameters.
-OperationSpec operation(std::string_view name, const config::Parameters& parameters) {
-  OperationSpec spec{std::string(name), parameters, {}};
-  for (const config::Parameter& parameter : config::find_operation(name)->parameters)
-    if (parameter.fallback) spec.parameters.emplace(parameter.name, *parameter.fallback);
-  return spec;
-}
-
 // The operation that writes a picture as the output's tensor; nullptr: the output holds no picture.
 const OperationSpec* writing_of(const OutputSpec& output) {
   for (const OperationSpec& op : output.ops) {
@@ -44,7 +37,7 @@ const OperationSpec* writing_of(const OutputSpec& output) {
 
 config::Followed followed(const PipelineSpec& spec, const OutputSpec& output) {
   config::Signature start = config::start_of(output.ops);
-  start.frame = config::frame_of(spec.outputs, output);
+  config::set_frame(start, config::frame_of(spec.outputs, output));
   return config::follow(output.ops, start, output.varying.form);
 }
 
@@ -59,9 +52,10 @@ void describe_picture(const OutputSpec& output, const OperationSpec& writing, Sh
   shown.as = ShownAs::kPicture;
   shown.layout = config::layout_named(writing.text("layout"));
   shown.is_stretched = is_stretched(output.ops.front());
-  if (writing.parameters.contains("mean")) {
-    shown.factors = writing.numbers("std");
-    shown.offsets = writing.numbers("mean");
+  const config::Normalizing& normalizes = config::find_operation(writing.op)->picture().normalizes;
+  if (!normalizes.mean.empty()) {
+    shown.factors = writing.numbers(normalizes.std);
+    shown.offsets = writing.numbers(normalizes.mean);
     return;
   }
   const double white = pixels.bits == 16 ? kWhite16Bit : pixels.bits == 32 ? 1 : kWhite8Bit;
@@ -72,18 +66,18 @@ void describe_picture(const OutputSpec& output, const OperationSpec& writing, Sh
 // Boxes, masks, points and lists of a view.
 void describe_follower(const PipelineSpec& spec, const OutputSpec& output, ShownOutput& shown) {
   for (const OperationSpec& op : output.ops) {
-    const config::OperationType& type = *config::find_operation(op.op);
-    if (type.view_part != ViewPart::kFollows) continue;
+    const config::PictureTraits& traits = config::find_operation(op.op)->picture();
+    if (traits.view_part != ViewPart::kFollows) continue;
     const size_t dimensions = followed(spec, output).end().dimensions.size();
-    if (type.lists_boxes) {
+    if (traits.lists_boxes) {
       shown.as = ShownAs::kBoxes;
       shown.format = op.text("gives").empty() ? op.text("format") : op.text("gives");
-    } else if (type.lists_masks) {
+    } else if (traits.lists_masks) {
       shown.as = ShownAs::kObjectMasks;
       shown.of = config::kept_from(output);
-    } else if (type.drops_rows) {
+    } else if (traits.drops_rows) {
       shown.as = ShownAs::kPoints;
-    } else if (!type.keeps_rows_of.empty()) {
+    } else if (!traits.keeps_rows_of.empty()) {
       shown.as = ShownAs::kRowsOf;
       shown.of = config::kept_from(output);
     } else if (dimensions == 2) {
@@ -130,16 +124,13 @@ std::vector<OperationSpec> before_operations(const OutputSpec& output, int side)
   const bool stretches = is_stretched(ops.front());
   if (!stretches)
     for (const char* name : {"colours", "bits"}) reset(ops.front(), name);
-  if (output.ops.size() > 1 && config::find_operation(output.ops[1].op)->takes_row_part) ops.push_back(output.ops[1]);
-  const std::vector<double> square = {static_cast<double>(side)};
-  ops.push_back(operation("resize", {{"size", square}, {"side", std::string("longer")}}));
-  if (!stretches) {
-    const std::vector<double> paper = {double{sheet::kPaper.red}, double{sheet::kPaper.green},
-                                       double{sheet::kPaper.blue}};
-    ops.push_back(operation("pad", {{"padding", square}, {"fill", paper}}));
-  }
-  ops.push_back(operation("center-crop", {{"size", square}}));
-  ops.push_back(operation("convert", {{"dtype", std::string(stretches ? "float32" : "uint8")}}));
+  if (output.ops.size() > 1 && config::row_piece_of(output.ops[1]) != config::RowKind::kRecords)
+    ops.push_back(output.ops[1]);
+  std::optional<std::vector<double>> paper;
+  if (!stretches) paper = {double{sheet::kPaper.red}, double{sheet::kPaper.green}, double{sheet::kPaper.blue}};
+  for (OperationSpec& operation :
+       config::in_square(side, paper, stretches ? config::DType::kFloat32 : config::DType::kUint8))
+    ops.push_back(std::move(operation));
   return ops;
 }
 
@@ -207,13 +198,13 @@ class Adding {
 
   // Refers to outputs by their new names, and leaves no small box out, since the picture is small.
   static void adapt(OperationSpec& op, const std::map<std::string, std::string>& names) {
-    const config::OperationType& type = *config::find_operation(op.op);
-    if (!type.keeps_rows_of.empty() && !op.text(type.keeps_rows_of).empty())
-      op.parameters.insert_or_assign(std::string(type.keeps_rows_of), names.at(op.text(type.keeps_rows_of)));
-    if (type.lists_boxes)
+    const config::PictureTraits& traits = config::find_operation(op.op)->picture();
+    if (!traits.keeps_rows_of.empty() && !op.text(traits.keeps_rows_of).empty())
+      op.parameters.insert_or_assign(std::string(traits.keeps_rows_of), names.at(op.text(traits.keeps_rows_of)));
+    if (traits.lists_boxes)
       for (const char* least : {"min_size", "min_area"}) op.parameters.insert_or_assign(least, 0.0);
     // A mask is empty outside of the picture.
-    if (type.view_part == ViewPart::kFollows && op.parameters.contains("fill"))
+    if (traits.view_part == ViewPart::kFollows && op.parameters.contains("fill"))
       op.parameters.insert_or_assign("fill", int64_t{0});
   }
 
@@ -237,7 +228,7 @@ void set_apart(PipelineSpec& spec) {
   // A small data set has samples to show as well. The buckets of batches by cost or shape would come in another order.
   const auto has_sizes = [](const OutputSpec& output) {
     const auto chain = config::follow(output.ops, config::start_of(output.ops), output.varying.form);
-    return !chain.end().shapes.empty();
+    return !shapes_of(chain.end()).empty();
   };
   if (spec.batch.last == config::LastBatch::kDrop && !spec.batch.cost &&
       std::none_of(spec.outputs.begin(), spec.outputs.end(), has_sizes))
@@ -256,8 +247,10 @@ int pieces_of(const PipelineSpec& spec, const OutputSpec& output) {
   if (writing_of(output) == nullptr) return 0;
   const config::Followed chain = followed(spec, output);
   for (const config::Signature& signature : chain.along) {
-    if (signature.frames) return static_cast<int>(*signature.frames * signature.clips.value_or(1));
-    if (signature.pieces) return static_cast<int>(signature.pieces->most().value_or(1));
+    const config::PictureFacts* const picture = signature.find_picture();
+    if (picture == nullptr) continue;
+    if (picture->frames) return static_cast<int>(*picture->frames * picture->clips.value_or(1));
+    if (picture->pieces) return static_cast<int>(picture->pieces->most().value_or(1));
   }
   return 1;
 }

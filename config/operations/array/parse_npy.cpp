@@ -9,8 +9,8 @@ constexpr int kTrailingMax = 4;
 
 std::string bind_npy(const OperationSpec& spec, Signature& signature) {
   if (const std::string why = why_not_read(signature, "a .npy file"); !why.empty()) return why;
-  if (signature.origin == Origin::kJson) return "can't read a JSON value: for a list, write parse-list";
-  const auto& raw = signature.raw;
+  if (signature.bytes().origin == Origin::kJson) return "can't read a JSON value: for a list, write parse-list";
+  const auto& raw = signature.bytes().raw;
   if (raw && are_npy(*raw) && raw->dtype && *raw->dtype != dtype_named(spec.text("dtype")))
     return "wants " + spec.text("dtype") + ", and the field's arrays are " + std::string(dtype_name(*raw->dtype));
   std::vector<Dimension> dimensions = {length_of(spec)};

@@ -42,13 +42,14 @@ std::string misfit(const RawValues& has, DType dtype, const std::vector<int64_t>
 }
 
 std::string bind_raw(const OperationSpec& spec, Signature& signature) {
-  if (signature.origin == Origin::kName) return "can't read the sample's name: it holds no numbers";
-  if (signature.origin == Origin::kJson) return "can't read a JSON value: for a list, write parse-list";
+  if (signature.bytes().origin == Origin::kName) return "can't read the sample's name: it holds no numbers";
+  if (signature.bytes().origin == Origin::kJson) return "can't read a JSON value: for a list, write parse-list";
   std::vector<int64_t> shape;
   for (const double size : spec.numbers("shape")) shape.push_back(static_cast<int64_t>(size));
   const DType dtype = dtype_named(spec.text("dtype"));
-  if (signature.raw)
-    if (std::string why = misfit(*signature.raw, dtype, shape, spec.integer("offset")); !why.empty()) return why;
+  if (signature.bytes().raw)
+    if (std::string why = misfit(*signature.bytes().raw, dtype, shape, spec.integer("offset")); !why.empty())
+      return why;
   std::vector<Dimension> dimensions;
   for (const int64_t size : shape) dimensions.push_back(size == 0 ? Dimension() : Dimension(size));
   signature = tensor(dtype, std::move(dimensions));

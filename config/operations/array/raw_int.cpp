@@ -6,10 +6,10 @@ namespace spdld::config::ops {
 namespace {
 
 std::string bind_raw_int(const OperationSpec& spec, Signature& signature) {
-  if (signature.origin == Origin::kName) return "can't read the sample's name: it holds no numbers";
-  if (signature.origin == Origin::kJson) return "can't read a JSON value: for a number, write parse-int";
+  if (signature.bytes().origin == Origin::kName) return "can't read the sample's name: it holds no numbers";
+  if (signature.bytes().origin == Origin::kJson) return "can't read a JSON value: for a number, write parse-int";
   const DType dtype = dtype_named(spec.text("dtype"));
-  const auto& raw = signature.raw;
+  const auto& raw = signature.bytes().raw;
   if (raw && are_npy(*raw))
     return "can't read the field: its values are .npy files, with a shape each; write parse-npy";
   if (spec.integer("offset") < 0 && raw && raw->dtype && *raw->dtype != dtype)

@@ -54,7 +54,7 @@ std::vector<Parameter> recordings(std::string_view name, std::string_view help) 
 }
 
 std::string bind_to_recordings(const OperationSpec&, Signature& signature) {
-  return signature.rate_hz
+  return signature.sound().rate_hz
              ? ""
              : "needs sounds of one rate, which its recordings are brought to: give decode-audio a `rate`";
 }

@@ -7,11 +7,12 @@ namespace {
 std::string bind_end(const OperationSpec& spec, Signature& signature) {
   const Dimension samples = signature.dimensions[0];
   const bool is_first = spec.text("layout") == "channels-first";
-  if (signature.channels > 1 && is_first && !samples.is_fixed())
+  if (signature.sound().channels > 1 && is_first && !samples.is_fixed())
     return "has sounds of several channels that differ in length: write { op = \"convert-audio\", layout = "
            "\"channels-last\" }, since a tensor may differ in its first dimension alone";
   std::vector<Dimension> dimensions = {samples};
-  if (signature.channels > 1) dimensions.insert(is_first ? dimensions.begin() : dimensions.end(), signature.channels);
+  if (signature.sound().channels > 1)
+    dimensions.insert(is_first ? dimensions.begin() : dimensions.end(), signature.sound().channels);
   signature = tensor(dtype_named(spec.text("dtype")), std::move(dimensions));
   return "";
 }

@@ -13,9 +13,9 @@ void check_audio_crop(OperationSpec& spec, const Complain& complain) {
 
 std::string bind_audio_crop(const OperationSpec& spec, Signature& signature) {
   if (spec.number("seconds") == 0 && spec.integer("samples") == 0) return "has no length: write `samples` or `seconds`";
-  if (spec.number("seconds") > 0 && !signature.rate_hz)
+  if (spec.number("seconds") > 0 && !signature.sound().rate_hz)
     return "has `seconds` of a sound whose rate is not known: write rate = 16000, or another, in decode-audio";
-  return bind_samples(signature, segment_length(spec, signature.rate_hz));
+  return bind_samples(signature, segment_length(spec, signature.sound().rate_hz));
 }
 
 }  // namespace

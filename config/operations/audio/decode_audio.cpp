@@ -28,8 +28,10 @@ void check_audio_decoding(OperationSpec& spec, const Complain& complain) {
 }
 
 std::string bind_audio_decoding(const OperationSpec& spec, Signature& signature) {
-  if (signature.origin == Origin::kName) return "can't decode \"path\": it is the sample's name, not its content";
-  if (signature.origin == Origin::kJson) return "can't decode a JSON value: it is a number or a text, not a sound";
+  if (signature.bytes().origin == Origin::kName)
+    return "can't decode \"path\": it is the sample's name, not its content";
+  if (signature.bytes().origin == Origin::kJson)
+    return "can't decode a JSON value: it is a number or a text, not a sound";
   std::optional<int> rate_hz;
   if (const int64_t rate = spec.integer("rate"); rate != 0) rate_hz = static_cast<int>(rate);
   if (!rate_hz && spec.number("seconds") > 0) return "has `seconds` without `rate`: write rate = 16000, or another";
@@ -73,6 +75,7 @@ OperationType decode_audio() {
           .bind = bind_audio_decoding,
           .check = check_audio_decoding,
           .version = 3,
+          .decodes = true,
           .asks = std::move(asks)};
 }
 

@@ -31,7 +31,7 @@ MelSettings preset_named(const std::string& name) {
 }  // namespace
 
 MelSettings mel_settings(const OperationSpec& spec, const Signature& takes) {
-  const int rate_hz = takes.rate_hz.value();
+  const int rate_hz = takes.sound().rate_hz.value();
   MelSettings settings = preset_named(spec.text("preset"));
   settings.frames = frame_settings(spec, rate_hz);
   if (const int64_t mels = spec.integer("mels"); mels != 0) settings.mels = static_cast<int>(mels);

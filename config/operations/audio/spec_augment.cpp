@@ -11,11 +11,11 @@ Parameter masks(std::string_view name, std::string_view help, int64_t fallback, 
 }
 
 std::string bind_masked(const OperationSpec& spec, Signature& signature) {
-  if (!signature.time_axis)
+  if (!time_axis_of(signature))
     return "masks a spectrogram of one plane: it must stand behind mel-spectrogram, spectrogram without values = "
            "\"complex\", or mfcc";
-  if (!element_of(signature.dtype, spec.number("value")))
-    return "has a `value` that is no " + std::string(dtype_name(signature.dtype));
+  if (!element_of(signature.dtype(), spec.number("value")))
+    return "has a `value` that is no " + std::string(dtype_name(signature.dtype()));
   return "";
 }
 

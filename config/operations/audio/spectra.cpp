@@ -43,11 +43,12 @@ std::vector<Parameter> spectra_tensor(std::string_view first) {
 }
 
 std::string spectra_fault(const OperationSpec& spec, const Signature& signature) {
-  if (!signature.rate_hz) return "needs to know the sound's rate: write rate = 16000, or another, in decode-audio";
-  if (signature.channels != 1) return "takes sounds of one channel: write channels = 1 in decode-audio";
-  if (spec.text("preset") == "whisper" && *signature.rate_hz != 16'000)
+  if (!signature.sound().rate_hz)
+    return "needs to know the sound's rate: write rate = 16000, or another, in decode-audio";
+  if (signature.sound().channels != 1) return "takes sounds of one channel: write channels = 1 in decode-audio";
+  if (spec.text("preset") == "whisper" && *signature.sound().rate_hz != 16'000)
     return "has the preset \"whisper\", which is for a rate of 16000 samples a second, not " +
-           std::to_string(*signature.rate_hz);
+           std::to_string(*signature.sound().rate_hz);
   return "";
 }
 

@@ -6,7 +6,7 @@ namespace spdld::config {
 SpectrogramSettings spectrogram_settings(const OperationSpec& spec, const Signature& takes) {
   const std::string& preset = spec.text("preset");
   const std::string& values = spec.text("values");
-  SpectrogramSettings settings{.frames = frame_settings(spec, takes.rate_hz.value())};
+  SpectrogramSettings settings{.frames = frame_settings(spec, takes.sound().rate_hz.value())};
   const bool is_kaldi = settings.frames.is_kaldi;
   if (is_kaldi) settings.levels.floor = kKaldiFloor;
   settings.levels.values = power_values(values, is_kaldi              ? PowerValues::kLog

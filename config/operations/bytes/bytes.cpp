@@ -10,10 +10,12 @@ OperationType bytes() {
           .help = "The bytes as they are, uint8 [length]; samples differ in length.",
           .parameters = {flag("text", "the bytes must be UTF-8, and too_long = \"cut\" cuts between two characters",
                               false)},
-          .bind = [](const OperationSpec&, Signature& signature) {
-            signature = tensor(DType::kUint8, {Dimension()});
-            return std::string();
-          }};
+          .bind =
+              [](const OperationSpec&, Signature& signature) {
+                signature = tensor(DType::kUint8, {Dimension()});
+                return std::string();
+              },
+          .copies_bytes = true};
 }
 
 }  // namespace spdld::config::ops

@@ -30,10 +30,10 @@ OperationType colour_operation(std::string_view name, std::string_view help, std
 }
 
 std::string bind_colours(const OperationSpec&, Signature& signature) {
-  if (signature.bits != 8)
-    return "takes pictures of 8 bits, and these have " + std::to_string(signature.bits) +
+  if (signature.picture().bits != 8)
+    return "takes pictures of 8 bits, and these have " + std::to_string(signature.picture().bits) +
            ": leave `bits` of decode-image out";
-  if (signature.channels == 4)
+  if (signature.picture().channels == 4)
     return "takes pictures of 1 or 3 channels, and these have alpha: write `colours` = \"rgb\" or \"grey\" in "
            "decode-image";
   return "";

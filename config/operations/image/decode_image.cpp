@@ -6,11 +6,13 @@ namespace spdld::config::ops {
 namespace {
 
 std::string bind_decoding(const OperationSpec& spec, Signature& signature) {
-  if (signature.origin == Origin::kName) return "can't decode \"path\": it is the sample's name, not its content";
-  if (signature.origin == Origin::kJson) return "can't decode a JSON value: it is a number or a text, not a picture";
+  if (signature.bytes().origin == Origin::kName)
+    return "can't decode \"path\": it is the sample's name, not its content";
+  if (signature.bytes().origin == Origin::kJson)
+    return "can't decode a JSON value: it is a number or a text, not a picture";
   const PicturePixels pixels = picture_pixels(spec);
   signature = image(pixels.channels(), pixels.bits);
-  if (pixels.frames > 0) signature.frames = pixels.frames;
+  if (pixels.frames > 0) signature.picture().frames = pixels.frames;
   return "";
 }
 
@@ -41,7 +43,8 @@ void check_decoding(OperationSpec& spec, const Complain& complain) {
   if (pixels.colours == "rgb") spec.parameters.erase("colours");
   if (!pixels.srgb) spec.parameters.erase("profile");
   if (pixels.frames > 0 && pixels.frame > 0)
-    complain("frame", "can't stand beside frames, which takes frames from the first to the last: leave one of them out");
+    complain("frame",
+             "can't stand beside frames, which takes frames from the first to the last: leave one of them out");
   if (pixels.frames > 0 && spec.flag("fast"))
     complain("fast", "can't be true beside frames: JPEGs alone are decoded smaller, and these have one frame");
   if (pixels.frame == 0) spec.parameters.erase("frame");
@@ -59,9 +62,10 @@ std::optional<Hindrance> picture_hindrance(const OperationSpec& spec) {
         "\"encoded\", \"off\" or \"auto\""};
   }
   if (picture_pixels(spec).frame > 0 || picture_pixels(spec).frames > 0) {
-    return Hindrance{picture_pixels(spec).frame > 0 ? "frame" : "frames",
-                     "can't stand beside cache = \"decoded\", which keeps JPEGs, and these have one frame: write cache = "
-                     "\"encoded\", \"off\" or \"auto\""};
+    return Hindrance{
+        picture_pixels(spec).frame > 0 ? "frame" : "frames",
+        "can't stand beside cache = \"decoded\", which keeps JPEGs, and these have one frame: write cache = "
+        "\"encoded\", \"off\" or \"auto\""};
   }
   if (!picture_pixels(spec).has_planes()) {
     const int bits = picture_pixels(spec).bits;
@@ -69,11 +73,10 @@ std::optional<Hindrance> picture_hindrance(const OperationSpec& spec) {
       return Hindrance{"colours",
                        "can't be \"rgba\" beside cache = \"decoded\", which keeps no alpha: write cache = \"encoded\", "
                        "\"off\" or \"auto\""};
-    return Hindrance{"bits", bits == 16
-                                 ? "can't be 16 beside cache = \"decoded\", which keeps 8 bits: write cache = "
-                                   "\"encoded\", \"off\" or \"auto\""
-                                 : "can't be 32 beside cache = \"decoded\", which keeps 8 bits: write cache = "
-                                   "\"encoded\", \"off\" or \"auto\""};
+    return Hindrance{"bits", bits == 16 ? "can't be 16 beside cache = \"decoded\", which keeps 8 bits: write cache = "
+                                          "\"encoded\", \"off\" or \"auto\""
+                                        : "can't be 32 beside cache = \"decoded\", which keeps 8 bits: write cache = "
+                                          "\"encoded\", \"off\" or \"auto\""};
   }
   if (!spec.flag("fast")) return std::nullopt;
   return Hindrance{"fast",
@@ -87,24 +90,27 @@ OperationType decode_image() {
   const Parameter bits{
       .name = "bits",
       .type = ParameterType::kInteger,
-      .help = "of each channel, 8 or 16: values of 8 bits become 16 times 257, and of 16 bits 8 keeps the upper half; 32 "
-              "takes TIFF pictures of floating-point numbers, whose values stay as they are",
+      .help =
+          "of each channel, 8 or 16: values of 8 bits become 16 times 257, and of 16 bits 8 keeps the upper half; 32 "
+          "takes TIFF pictures of floating-point numbers, whose values stay as they are",
       .fallback = Value(int64_t{8}),
       .min = 8,
       .max = 32};
   const Parameter frame{
       .name = "frame",
       .type = ParameterType::kInteger,
-      .help = "of an animation (GIF, WebP, AVIF), drawn on the frames before it, or the page of a TIFF, counted from 0; "
-              "a picture with fewer frames is bad",
+      .help =
+          "of an animation (GIF, WebP, AVIF), drawn on the frames before it, or the page of a TIFF, counted from 0; "
+          "a picture with fewer frames is bad",
       .fallback = Value(int64_t{0}),
       .min = 0,
       .max = kFrameMax};
   const Parameter frames{
       .name = "frames",
       .type = ParameterType::kInteger,
-      .help = "how many frames of an animation, or pages of a TIFF, are taken, evenly spaced from the first to the last: "
-              "the tensor of a sample has them as its first dimension; 0 takes one picture, without that dimension",
+      .help =
+          "how many frames of an animation, or pages of a TIFF, are taken, evenly spaced from the first to the last: "
+          "the tensor of a sample has them as its first dimension; 0 takes one picture, without that dimension",
       .fallback = Value(int64_t{0}),
       .min = 0,
       .max = kFramesWantedMax};
@@ -113,7 +119,8 @@ OperationType decode_image() {
       .takes = Kind::kBytes,
       .gives = Kind::kImage,
       .help =
-          "Decode a picture (JPEG, PNG, WebP, TIFF, BMP, GIF, AVIF, JPEG XL, JPEG 2000 or HEIC) to RGB, grey or RGBA of 8 or "
+          "Decode a picture (JPEG, PNG, WebP, TIFF, BMP, GIF, AVIF, JPEG XL, JPEG 2000 or HEIC) to RGB, grey or RGBA "
+          "of 8 or "
           "16 bits, or floating-point numbers; by default to RGB of 8 bits.",
       .parameters =
           {choice("colours",
@@ -146,7 +153,8 @@ OperationType decode_image() {
       .check = check_decoding,
       .hindrance = picture_hindrance,
       .version = 3,
-      .view_part = ViewPart::kLeads};
+      .medium = PictureTraits{.view_part = ViewPart::kLeads, .counts_pixels = true, .is_kept_decoded = true},
+      .decodes = true};
 }
 
 }  // namespace spdld::config::ops

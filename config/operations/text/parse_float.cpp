@@ -14,7 +14,8 @@ OperationType parse_float() {
       .parameters = {choice("dtype", "of the tensor's elements", {"float32", "float64"}, "float32")},
       .bind = [](const OperationSpec& spec,
                  Signature& signature) { return bind_number(signature, tensor(dtype_named(spec.text("dtype")), {})); },
-      .tells = Told::kNumber};
+      .tells = Told::kNumber,
+      .reads_numbers = true};
 }
 
 }  // namespace spdld::config::ops

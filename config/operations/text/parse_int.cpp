@@ -9,7 +9,8 @@ OperationType parse_int() {
           .gives = Kind::kInteger,
           .help = "Decimal digits in ASCII, such as a webdataset's cls member, as an int64.",
           .parameters = {},
-          .bind = [](const OperationSpec&, Signature& signature) { return bind_number(signature, integer()); }};
+          .bind = [](const OperationSpec&, Signature& signature) { return bind_number(signature, integer()); },
+          .reads_numbers = true};
 }
 
 }  // namespace spdld::config::ops

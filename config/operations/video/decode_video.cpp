@@ -4,17 +4,20 @@
 namespace spdld::config::ops {
 namespace {
 
+constexpr std::string_view kPickOfRow = "row";  // the value of `pick` that takes the row's clip
 constexpr double kClipFramesMax = 1024, kClipsMax = 64;
 
 // Frames that are spread over the whole video have no distance of their own.
 bool is_spread(const OperationSpec& spec) { return spec.text("pick") == "uniform" || spec.text("pick") == "segments"; }
 
 std::string bind_clip(const OperationSpec& spec, Signature& signature) {
-  if (signature.origin == Origin::kName) return "can't decode \"path\": it is the sample's name, not its content";
-  if (signature.origin == Origin::kJson) return "can't decode a JSON value: it is a number or a text, not a video";
+  if (signature.bytes().origin == Origin::kName)
+    return "can't decode \"path\": it is the sample's name, not its content";
+  if (signature.bytes().origin == Origin::kJson)
+    return "can't decode a JSON value: it is a number or a text, not a video";
   signature = image(spec.text("colours") == "grey" ? 1 : 3, 8);
-  signature.frames = spec.integer("frames");
-  if (spec.integer("clips") > 1) signature.clips = spec.integer("clips");
+  signature.picture().frames = spec.integer("frames");
+  if (spec.integer("clips") > 1) signature.picture().clips = spec.integer("clips");
   return "";
 }
 
@@ -131,9 +134,11 @@ OperationType decode_video() {
       .bind = bind_clip,
       .check = check_clip,
       .extras = clip_facts,
-      .view_part = ViewPart::kLeads,
+      .medium = PictureTraits{.view_part = ViewPart::kLeads},
+      .decodes = true,
       .tells = Told::kClipStart,
-      .asks = time_part_asks()};
+      .asks = time_part_asks(),
+      .row_piece = {RowKind::kClips, "pick", kPickOfRow}};
   for (Parameter& parameter : time_part()) type.parameters.push_back(std::move(parameter));
   return type;
 }

@@ -11,7 +11,7 @@ Error refused(std::string clause) { return {Trouble::kContent, "the .npy file ca
 
 class ParseNpy final : public media::Node {
  public:
-  explicit ParseNpy(const media::PlacedOperation& placed) : output_(placed.output), dtype_(placed.gives.dtype) {
+  explicit ParseNpy(const media::PlacedOperation& placed) : output_(placed.output), dtype_(placed.gives.dtype()) {
     if (const int64_t length = placed.spec.integer("length"); length != 0) length_ = static_cast<uint64_t>(length);
     for (const double size : placed.spec.numbers("shape")) value_shape_.push_back(static_cast<uint64_t>(size));
     for (const uint64_t size : value_shape_) value_elements_ *= size;

@@ -10,7 +10,7 @@ namespace {
 class Raw final : public media::Node {
  public:
   explicit Raw(const media::PlacedOperation& placed)
-      : output_(placed.output), dtype_(placed.gives.dtype), offset_(placed.spec.integer("offset")) {
+      : output_(placed.output), dtype_(placed.gives.dtype()), offset_(placed.spec.integer("offset")) {
     bool is_first = true;
     for (const double size : placed.spec.numbers("shape")) {
       varies_ |= is_first && size == 0;

@@ -9,7 +9,7 @@ class ConvertAudio final : public media::Node {
  public:
   explicit ConvertAudio(const media::PlacedOperation& placed)
       : output_(placed.output),
-        dtype_(placed.gives.dtype),
+        dtype_(placed.gives.dtype()),
         is_channels_first_(placed.spec.text("layout") == "channels-first"),
         varies_(!placed.takes.dimensions[0].is_fixed()) {}
 

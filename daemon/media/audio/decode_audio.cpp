@@ -23,7 +23,7 @@ class DecodeAudio final : public media::Node {
         part_(placed.spec),
         clip_(placed.spec.text("clip")),
         rate_hz_(static_cast<int>(placed.spec.integer("rate"))),
-        channels_(placed.gives.channels) {}
+        channels_(placed.gives.sound().channels) {}
 
  private:
   Status announce(const media::Call& call) const override {

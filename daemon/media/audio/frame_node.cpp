@@ -48,7 +48,7 @@ FrameNode::FrameNode(const media::PlacedOperation& placed, const config::FrameSe
     : output_(placed.output),
       frames_(frames),
       shape_(shape),
-      dtype_(placed.gives.dtype),
+      dtype_(placed.gives.dtype()),
       varies_(!placed.takes.dimensions[0].is_fixed()) {}
 
 Status FrameNode::run(media::Value& value, const media::Call& call) const {

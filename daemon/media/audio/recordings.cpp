@@ -17,7 +17,7 @@ Recordings::Recordings(const media::PlacedOperation& placed, const std::string& 
   AudioThread thread{media::DecodeLimits()};
   uint64_t bytes = 0;
   placed.files->read(path, kEndings, [&](const std::string& name, std::span<const uint8_t> file) {
-    add(name, file, channel, *placed.takes.rate_hz, thread);
+    add(name, file, channel, *placed.takes.sound().rate_hz, thread);
     bytes += recordings_.back().samples.size() * sizeof(float);
     if (bytes > bytes_max)
       refuse(placed, Trouble::kLimit,

@@ -18,8 +18,8 @@ class SpecAugment final : public media::Node {
         time_width_(static_cast<uint64_t>(placed.spec.integer("time_width"))),
         mel_width_(static_cast<uint64_t>(placed.spec.integer("mel_width"))),
         time_part_(placed.spec.number("time_part")),
-        element_(config::element_of(placed.takes.dtype, placed.spec.number("value")).value()),
-        is_time_first_(*placed.takes.time_axis == 0),
+        element_(config::element_of(placed.takes.dtype(), placed.spec.number("value")).value()),
+        is_time_first_(*time_axis_of(placed.takes) == 0),
         draw_(draw_of(placed.spec)) {
     const auto& time = placed.takes.dimensions[is_time_first_ ? 0 : 1];
     frames_ = time.is_fixed() ? static_cast<uint64_t>(time.value()) : 0;

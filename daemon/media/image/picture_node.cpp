@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "config/steps.h"
 #include "daemon/media/image/codecs/srgb_transforms.h"
 #include "daemon/media/image/kernels/resample.h"
 #include "daemon/media/image/kernels/resample_any.h"
@@ -32,9 +33,6 @@ std::string_view PictureNode::why_unprepared() const {
 }
 
 namespace {
-
-// All that is done with decoded pixels but adjustments: crops, resizes, flips, and the tensor's values.
-constexpr std::string_view kResample = "resample";
 
 // The pieces that the tensor takes, where samples have different numbers of them.
 Status take_pieces(const media::Call& call, Geometry& geometry) {
@@ -93,7 +91,7 @@ Status PictureNode::render_planes(std::span<const uint8_t> bytes, const media::C
                  "what the cache keeps of sample " + std::to_string(call.sample) + " is no picture"};
   if (const Status resolved = resolve(planes->shape.picture, call, work); !resolved) return resolved;
   if (const Status taken = take_pieces(call, work.geometry); !taken) return taken;
-  const media::Lap lap(call.workspace.timer(), kResample);
+  const media::Lap lap(call.workspace.timer(), config::kResampleStep.name);
   program().render(*planes, work.geometry, work.scratch, call.tensors.front().memory);
   return Done{};
 }
@@ -169,7 +167,7 @@ Status PictureNode::render_bytes(const media::Call& call, PictureWork& work) con
     if (const Status decoded = decode(decoding, *call.field, work); !decoded) return decoded;
   }
   uint8_t* const out = call.tensors.front().memory;
-  const media::Lap lap(call.workspace.timer(), kResample);
+  const media::Lap lap(call.workspace.timer(), config::kResampleStep.name);
   if (decoding.planes) {
     program().render(*decoding.planes, work.geometry, work.scratch, out);
   } else {
@@ -193,7 +191,7 @@ Status PictureNode::render_frames(const media::Call& call, PictureWork& work) co
   const Status decoded =
       work.decoder->decode_frames(work.listed, work.geometry.decoded, work.frame, [&](const PixelRows& rows) {
         const int frame = *next;
-        const media::Lap lap(call.workspace.timer(), kResample);
+        const media::Lap lap(call.workspace.timer(), config::kResampleStep.name);
         for (; next != work.frames.end() && *next == frame; ++next) {
           program().render(rows, work.geometry, work.scratch, out);
           out += program().step_bytes(work.geometry);

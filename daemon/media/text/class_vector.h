@@ -23,7 +23,7 @@ T* elements_of(const media::Call& call) {
 // Adds the node for elements of the operation's dtype: float32, float64 or uint8.
 template <template <typename> class ClassNode>
 void add_class_node(const media::PlacedOperation& placed, media::Nodes& nodes) {
-  switch (placed.gives.dtype) {
+  switch (placed.gives.dtype()) {
     case config::DType::kFloat32:
       return nodes.push_back(std::make_unique<ClassNode<float>>(placed));
     case config::DType::kFloat64:

@@ -13,7 +13,7 @@ class MultiHot final : public media::Node {
   explicit MultiHot(const media::PlacedOperation& placed)
       : output_(placed.output),
         classes_(placed.spec.integer("classes")),
-        reads_json_(placed.takes.origin == config::Origin::kJson) {}
+        reads_json_(placed.takes.bytes().origin == config::Origin::kJson) {}
 
  private:
   bool reads_json() const override { return reads_json_; }

@@ -42,7 +42,7 @@ class ParseFloat final : public media::Node {
 namespace spdld::media::ops {
 
 void parse_float(const PlacedOperation& placed, Nodes& nodes) {
-  nodes.push_back(std::make_unique<text::ParseFloat>(placed.output, placed.gives.dtype));
+  nodes.push_back(std::make_unique<text::ParseFloat>(placed.output, placed.gives.dtype()));
 }
 
 }  // namespace spdld::media::ops

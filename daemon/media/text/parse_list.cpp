@@ -10,9 +10,9 @@ class ParseList final : public media::Node {
  public:
   explicit ParseList(const media::PlacedOperation& placed)
       : output_(placed.output),
-        dtype_(placed.gives.dtype),
+        dtype_(placed.gives.dtype()),
         width_(static_cast<uint64_t>(placed.spec.integer("width"))),
-        reads_json_(placed.takes.origin == config::Origin::kJson) {
+        reads_json_(placed.takes.bytes().origin == config::Origin::kJson) {
     if (const int64_t length = placed.spec.integer("length"); length != 0) length_ = static_cast<uint64_t>(length);
   }
 

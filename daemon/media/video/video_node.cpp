@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "config/steps.h"
 #include "daemon/media/ffmpeg/kept_index.h"
 #include "daemon/media/ffmpeg/pictures/kept_frames.h"
 #include "daemon/media/ffmpeg/pictures/video_stretches.h"
@@ -15,7 +16,6 @@
 namespace spdld::video {
 namespace {
 
-constexpr std::string_view kResample = "resample";
 // Decoded frames that wait for further outputs; where they are more, each output decodes its own.
 constexpr size_t kHeldBytesMax = size_t{256} << 20;
 constexpr int kVersion = 4;  // raised where a clip gets other frames or pixels
@@ -209,7 +209,7 @@ Status VideoNode::render(const media::Call& call, VideoWork& work) const {
     if (const Status parted = part_fields(*work.index, number, frame); !parted) return parted;
     const size_t step = program().step_bytes(work.geometry);
     const size_t clip_bytes = clip_frames_ * program().tensor_bytes(work.geometry);
-    const media::Lap lap(call.workspace.timer(), kResample);
+    const media::Lap lap(call.workspace.timer(), config::kResampleStep.name);
     for (size_t i = 0; i < frames.size(); ++i) {
       if (frames[i] != number) continue;
       uint8_t* const at = out + i / clip_frames_ * clip_bytes + i % clip_frames_ * step;

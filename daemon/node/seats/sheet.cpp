@@ -8,6 +8,8 @@
 #include <new>
 #include <utility>
 
+#include "config/operation.h"
+
 namespace spdld::node {
 namespace {
 
@@ -76,10 +78,14 @@ bool set_shape(std::span<const uint64_t> shape, bool channels_first, PictureTens
   return pictures.height > 0 && pictures.width > 0;
 }
 
-const config::OperationSpec* normalize_of(const config::OutputSpec& output) {
-  for (const auto& operation : output.ops)
-    if (operation.op == "normalize") return &operation;
-  return nullptr;
+// By what the output's operations have shifted and scaled the picture's values; none: they have not.
+void set_scale(const config::OutputSpec& output, PictureTensor& pictures) {
+  for (const auto& operation : output.ops) {
+    const config::Normalizing& names = config::find_operation(operation.op)->picture().normalizes;
+    if (names.mean.empty()) continue;
+    pictures.mean = operation.numbers(names.mean), pictures.std = operation.numbers(names.std);
+    return;
+  }
 }
 
 // Reads points of one sample's picture.
@@ -160,10 +166,7 @@ std::optional<PictureTensor> picture_tensor(const batch::Layout& layout, std::sp
     const std::vector<uint64_t> largest(shape.begin(), shape.end());
     if (!set_shape(largest, !channels_last, found)) continue;
     for (const auto& output : outputs)
-      if (const auto* normalize = output.name == place.name ? normalize_of(output) : nullptr) {
-        found.mean = normalize->numbers("mean");
-        found.std = normalize->numbers("std");
-      }
+      if (output.name == place.name) set_scale(output, found);
     return found;
   }
   return std::nullopt;

@@ -19,14 +19,16 @@ Sorted order_by_shape(const config::PipelineSpec& spec, const config::BatchShape
   source::FieldId field = 0;
   const source::Field* const found = listing.find_field(config::parse_field_path(shapes.from).field(), &field);
   if (found == nullptr || found->kind != source::FieldKind::kFetched)
-    throw SetupError(Trouble::kUsage, "aspect-bucket: the samples have no field '" + shapes.from +
+    throw SetupError(Trouble::kUsage, std::string(config::bucketing_operation()) + ": the samples have no field '" +
+                                          shapes.from +
                                           "' whose pictures could be measured: name the field of a file.");
   if (subset.size() == 0)
     throw SetupError(Trouble::kUsage, "the source lists no sample, so there is nothing to hand out.");
   if (subset.size() > sampler::kBucketedRowsMax)
-    throw SetupError(Trouble::kLimit,
-                     "aspect-bucket: there are " + std::to_string(subset.size()) + " samples, more than the limit of " +
-                         std::to_string(sampler::kBucketedRowsMax) + ": take fewer, with order.first.");
+    throw SetupError(Trouble::kLimit, std::string(config::bucketing_operation()) + ": there are " +
+                                          std::to_string(subset.size()) + " samples, more than the limit of " +
+                                          std::to_string(sampler::kBucketedRowsMax) +
+                                          ": take fewer, with order.first.");
   const auto measure = shapes.is_upright ? rows::Measure::kUprightPicture : rows::Measure::kPicture;
   const auto index = make_length_index(listing, field, measure, {}, stop, kept);
   std::vector<uint32_t> chosen(subset.size());

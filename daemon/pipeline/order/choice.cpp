@@ -238,11 +238,10 @@ void check_streaming(const config::PipelineSpec& spec, const source::Listing& li
   const config::Shuffle shuffle = spec.order.shuffle;
   const bool is_in_order = shuffle == config::Shuffle::kWindow || shuffle == config::Shuffle::kOff;
   if (is_in_order && spec.order.weights.empty() && !spec.batch.cost && !config::batch_shapes_of(spec.outputs)) return;
-  throw SetupError(
-      Trouble::kUsage,
-      "some files of the source are compressed, so they are read from their beginning to their end: "
-      "write order.shuffle = \"window\" or \"off\", without order.weights, batch.cost and aspect-bucket, or unpack "
-      "them.");
+  throw SetupError(Trouble::kUsage,
+                   "some files of the source are compressed, so they are read from their beginning to their end: "
+                   "write order.shuffle = \"window\" or \"off\", without order.weights, batch.cost and " +
+                       std::string(config::bucketing_operation()) + ", or unpack them.");
 }
 
 // Says where the order makes blocks of archives (Listing::streaming) come more than once.

@@ -27,7 +27,7 @@ const std::string kBytes("\x01\x00\x02\x00\xff\xff\x04\x00", 8);
 // Why the operation can't take bytes like these; empty: it can.
 std::string misfit(std::vector<config::OperationSpec> ops, config::RawValues has, Form form = Form::kFixed) {
   config::Signature start = config::bytes_of(config::Origin::kContent);
-  start.raw = std::move(has);
+  start.bytes().raw = std::move(has);
   return config::follow(ops, start, form).error;
 }
 

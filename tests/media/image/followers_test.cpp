@@ -42,7 +42,7 @@ class Sample {
   Result<std::vector<T>> run(const config::OperationSpec& spec, std::string_view content, bool is_json = false,
                              const std::string& output = "out") {
     config::Signature start = config::bytes_of(is_json ? config::Origin::kJson : config::Origin::kContent);
-    start.frame = config::Frame{30, 20};
+    start.bytes().frame = config::Frame{30, 20};
     const bool is_list = spec.op != "decode-mask";
     const config::Followed followed =
         config::follow({&spec, 1}, start, is_list ? config::Form::kRagged : config::Form::kFixed);

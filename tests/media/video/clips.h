@@ -35,7 +35,7 @@ class Clips {
       : output_(output_of(ops)),
         followed_(config::follow(output_.ops, config::start_of(output_.ops))),
         chain_(output_.ops, followed_, "clip") {
-    size_t bytes = config::dtype_bytes(followed_.end().dtype);
+    size_t bytes = config::dtype_bytes(followed_.end().dtype());
     for (const int64_t side : followed_.end().shape()) bytes *= static_cast<size_t>(side);
     memory_.emplace_back(bytes);
     for (const auto& extra : config::extras_of(output_.ops)) {

@@ -14,13 +14,13 @@ void check_convert(OperationSpec& spec, const Complain& complain) {
 // Whole numbers are written as they are, so that they must have the picture's bits.
 std::string bind_conversion(const OperationSpec& spec, Signature& signature) {
   const std::string& dtype = spec.text("dtype");
-  if (signature.bits == 32 && (dtype == "uint8" || dtype == "uint16"))
+  if (signature.picture().bits == 32 && (dtype == "uint8" || dtype == "uint16"))
     return "can't write a picture of floating-point numbers as " + dtype +
            ": write { op = \"convert\", dtype = \"float32\" }, or normalize";
-  if (dtype == "uint8" && signature.bits == 16)
+  if (dtype == "uint8" && signature.picture().bits == 16)
     return "can't write a picture of 16 bits as uint8: write { op = \"convert\", dtype = \"uint16\" } or a float, or "
            "leave bits = 16 of decode-image out";
-  if (dtype == "uint16" && signature.bits == 8)
+  if (dtype == "uint16" && signature.picture().bits == 8)
     return "can't write a picture of 8 bits as uint16: write bits = 16 in decode-image, or dtype = \"uint8\"";
   return bind_picture_tensor(spec, signature);
 }

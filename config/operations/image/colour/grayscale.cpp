@@ -6,7 +6,7 @@ namespace {
 
 std::string bind_grey(const OperationSpec& spec, Signature& signature) {
   std::string error = bind_colours(spec, signature);
-  if (error.empty() && spec.integer("channels") == 1) signature.channels = 1;
+  if (error.empty() && spec.integer("channels") == 1) signature.picture().channels = 1;
   return error;
 }
 

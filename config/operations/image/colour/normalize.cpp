@@ -38,7 +38,7 @@ void check_normalize(OperationSpec& spec, const Complain& complain) {
 }
 
 std::string bind_normalized(const OperationSpec& spec, Signature& signature) {
-  const auto channels = static_cast<size_t>(signature.channels);
+  const auto channels = static_cast<size_t>(signature.picture().channels);
   for (const std::string_view name : {"mean", "std"}) {
     const size_t count = spec.numbers(name).size();
     if (count == channels) continue;
@@ -72,7 +72,8 @@ OperationType normalize() {
                          choice("dtype", "of the tensor's elements", {"float16", "bfloat16", "float32"}, "float32"),
                          picture_layout("NCHW")},
           .bind = bind_normalized,
-          .check = check_normalize};
+          .check = check_normalize,
+          .medium = PictureTraits{.normalizes = {.mean = "mean", .std = "std"}}};
 }
 
 }  // namespace spdld::config::ops

@@ -31,7 +31,7 @@ OperationType aug_mix() {
        flag("all_ops", "change brightness, colour, contrast and sharpness as well", true), warp_filter("bilinear"),
        warp_fill()},
       1);
-  type.view_part = ViewPart::kBlends;
+  type.medium = PictureTraits{.view_part = ViewPart::kBlends};
   return type;
 }
 

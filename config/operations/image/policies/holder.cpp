@@ -21,7 +21,7 @@ OperationType holder(std::string_view name, std::string_view help, Holds holds, 
           .parameters = std::move(parameters),
           .bind = nullptr,
           .check = [](OperationSpec& spec, const Complain& complain) { check_draw(spec, complain); },
-          .view_part = ViewPart::kMoves,
+          .medium = PictureTraits{.view_part = ViewPart::kMoves},
           .holds = holds};
 }
 

@@ -40,7 +40,7 @@ std::string bind_bucket(const OperationSpec& spec, Signature& signature) {
     width = std::max(width, size.width);
   }
   signature = resized(signature, Dimension::bounded(height), Dimension::bounded(width), true);
-  for (const PictureSize& size : all) signature.sizes.push_back({size.height, size.width});
+  for (const PictureSize& size : all) signature.picture().sizes.push_back({size.height, size.width});
   return "";
 }
 
@@ -48,7 +48,7 @@ std::string bind_bucket(const OperationSpec& spec, Signature& signature) {
 
 OperationType aspect_bucket() {
   return {
-      .name = kBucketOperation,
+      .name = "aspect-bucket",
       .takes = Kind::kImage,
       .gives = Kind::kImage,
       .help =
@@ -59,7 +59,7 @@ OperationType aspect_bucket() {
                      antialias(), filter(), draw()},
       .bind = bind_bucket,
       .check = check_bucket,
-      .view_part = ViewPart::kBuckets};
+      .medium = PictureTraits{.view_part = ViewPart::kBuckets}};
 }
 
 }  // namespace spdld::config::ops

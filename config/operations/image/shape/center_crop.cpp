@@ -10,7 +10,7 @@ OperationType center_crop() {
           .help = "Cut the middle out, as torchvision's CenterCrop; a smaller picture is filled up with black.",
           .parameters = {size("of the result: one number (a square) or [height, width]")},
           .bind = bind_cut,
-          .view_part = ViewPart::kMoves};
+          .medium = PictureTraits{.view_part = ViewPart::kMoves}};
 }
 
 }  // namespace spdld::config::ops

@@ -17,7 +17,7 @@ OperationType corner_crops(std::string_view name, std::string_view help, std::ve
           .help = help,
           .parameters = std::move(parameters),
           .bind = bind,
-          .view_part = ViewPart::kPieces};
+          .medium = PictureTraits{.view_part = ViewPart::kPieces}};
 }
 
 std::string bind_corner_crops(const OperationSpec& spec, int64_t count, Signature& signature) {
@@ -25,8 +25,8 @@ std::string bind_corner_crops(const OperationSpec& spec, int64_t count, Signatur
   const auto exceeds = [](int64_t side, const Dimension& of) { return of.is_fixed() && side > of.value(); };
   if (exceeds(size.height, signature.dimensions[0]) || exceeds(size.width, signature.dimensions[1]))
     return "cuts pieces that are larger than the picture: resize it to more before, or write a smaller size";
-  signature = resized(signature, size.height, size.width, signature.is_resampled);
-  signature.pieces = count;
+  signature = resized(signature, size.height, size.width, signature.picture().is_resampled);
+  signature.picture().pieces = count;
   return "";
 }
 

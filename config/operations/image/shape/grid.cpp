@@ -62,7 +62,7 @@ std::string bind_grid(const OperationSpec& spec, Signature& signature) {
   const auto [fewest, most] = std::minmax_element(rule.grids().begin(), rule.grids().end(), by_pieces);
   signature = resized(signature, rule.tile().height, rule.tile().width, true);
   const int64_t pieces = rule.pieces(*most);
-  signature.pieces = rule.pieces(*fewest) == pieces ? Dimension(pieces) : Dimension::bounded(pieces);
+  signature.picture().pieces = rule.pieces(*fewest) == pieces ? Dimension(pieces) : Dimension::bounded(pieces);
   return "";
 }
 
@@ -98,7 +98,7 @@ OperationType grid() {
       .bind = bind_grid,
       .check = check_grid,
       .extras = chosen_grid,
-      .view_part = ViewPart::kPieces};
+      .medium = PictureTraits{.view_part = ViewPart::kPieces}};
 }
 
 }  // namespace spdld::config::ops

@@ -48,7 +48,7 @@ OperationType pad() {
                          warp_fill()},
           .bind = bind_pad,
           .check = check_pad,
-          .view_part = ViewPart::kMoves};
+          .medium = PictureTraits{.view_part = ViewPart::kMoves}};
 }
 
 }  // namespace spdld::config::ops

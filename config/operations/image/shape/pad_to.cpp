@@ -51,7 +51,7 @@ OperationType pad_to() {
       .bind = bind_pad_to,
       .check = check_pad_to,
       .extras = place_in_result,
-      .view_part = ViewPart::kMoves};
+      .medium = PictureTraits{.view_part = ViewPart::kMoves, .tells_place = "box"}};
 }
 
 }  // namespace spdld::config::ops

@@ -13,7 +13,7 @@ OperationType random_crop() {
           .parameters = {size("of the result: one number (a square) or [height, width]"), draw()},
           .bind = bind_cut,
           .check = [](OperationSpec& spec, const Complain& complain) { check_draw(spec, complain); },
-          .view_part = ViewPart::kMoves};
+          .medium = PictureTraits{.view_part = ViewPart::kMoves}};
 }
 
 }  // namespace spdld::config::ops

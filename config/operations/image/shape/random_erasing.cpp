@@ -28,19 +28,19 @@ bool holds_fractions(DType dtype) {
 }
 
 std::string bind_erasing(const OperationSpec& spec, Signature& signature) {
-  if (!signature.layout)
+  if (!layout_of(signature))
     return "works on the tensor of one picture of one size: it must stand behind normalize or convert";
-  const std::string dtype(dtype_name(signature.dtype));
-  if (spec.text("noise") != "none" && !holds_fractions(signature.dtype))
+  const std::string dtype(dtype_name(signature.dtype()));
+  if (spec.text("noise") != "none" && !holds_fractions(signature.dtype()))
     return "writes noise around 0, which " + dtype + " can't hold: let the operation before it give a float";
   const auto& values = spec.numbers("value");
-  const auto channels = static_cast<size_t>(signature.layout == Layout::kNchw ? signature.dimensions[0].value()
-                                                                              : signature.dimensions[2].value());
+  const auto channels = static_cast<size_t>(layout_of(signature) == Layout::kNchw ? signature.dimensions[0].value()
+                                                                                  : signature.dimensions[2].value());
   if (values.size() != 1 && values.size() != channels)
     return "has a `value` of " + std::to_string(values.size()) + " numbers for a picture of " +
            std::to_string(channels) + (channels == 1 ? " channel" : " channels") + ": write one, or one for each";
   for (const double each : values)
-    if (!element_of(signature.dtype, each)) return "has a `value` that is no " + dtype;
+    if (!element_of(signature.dtype(), each)) return "has a `value` that is no " + dtype;
   return "";
 }
 

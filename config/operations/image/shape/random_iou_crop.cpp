@@ -35,7 +35,7 @@ void check_iou_crop(OperationSpec& spec, const Complain& complain) {
 }
 
 std::string bind_iou_crop(const OperationSpec&, Signature& signature) {
-  const bool is_resampled = signature.is_resampled;
+  const bool is_resampled = signature.picture().is_resampled;
   signature = resized(signature, Dimension(), Dimension(), is_resampled);
   return "";
 }
@@ -67,8 +67,7 @@ OperationType random_iou_crop() {
                      draw()},
       .bind = bind_iou_crop,
       .check = check_iou_crop,
-      .view_part = ViewPart::kMoves,
-      .asks_boxes_of = "boxes"};
+      .medium = PictureTraits{.view_part = ViewPart::kMoves, .asks_boxes_of = "boxes"}};
 }
 
 }  // namespace spdld::config::ops

@@ -44,7 +44,7 @@ void check_random_crop(OperationSpec& spec, const Complain& complain) {
 }
 
 std::string bind_random_crop(const OperationSpec& spec, Signature& signature) {
-  if (signature.is_resampled && !spec.text("box").empty())
+  if (signature.picture().is_resampled && !spec.text("box").empty())
     return "can't give the drawn box, since its `box` is in the picture's own pixels: no operation before it may "
            "resize the picture, and only one random-resized-crop of an output can have a box";
   signature = resized_by_epoch(spec, signature);
@@ -69,7 +69,7 @@ OperationType random_resized_crop() {
           .bind = bind_random_crop,
           .check = check_random_crop,
           .extras = drawn_box,
-          .view_part = ViewPart::kMoves};
+          .medium = PictureTraits{.view_part = ViewPart::kMoves}};
 }
 
 }  // namespace spdld::config::ops

@@ -12,7 +12,7 @@ void check_size_crop(OperationSpec& spec, const Complain& complain) {
 
 // Each sample has another size, since each side is drawn.
 std::string bind_size_crop(const OperationSpec&, Signature& signature) {
-  signature = resized(signature, Dimension(), Dimension(), signature.is_resampled);
+  signature = resized(signature, Dimension(), Dimension(), signature.picture().is_resampled);
   return "";
 }
 
@@ -30,7 +30,7 @@ OperationType random_size_crop() {
           .parameters = {sides, draw()},
           .bind = bind_size_crop,
           .check = check_size_crop,
-          .view_part = ViewPart::kMoves};
+          .medium = PictureTraits{.view_part = ViewPart::kMoves}};
 }
 
 }  // namespace spdld::config::ops

@@ -63,7 +63,7 @@ OperationType resize() {
                          max_size(), antialias(), filter()},
           .bind = bind_resize,
           .check = check_resize,
-          .view_part = ViewPart::kMoves};
+          .medium = PictureTraits{.view_part = ViewPart::kMoves}};
 }
 
 }  // namespace spdld::config::ops

@@ -30,7 +30,7 @@ OperationType resizing_operation(std::string_view name, std::string_view help, s
                 return std::string();
               },
           .check = check_resizing,
-          .view_part = ViewPart::kMoves};
+          .medium = PictureTraits{.view_part = ViewPart::kMoves}};
 }
 
 void check_resizing(OperationSpec& spec, const Complain& complain) {

@@ -8,7 +8,7 @@ namespace {
 std::string bind_tile(const OperationSpec& spec, Signature& signature) {
   if (spec.numbers("size").empty()) return "needs [rows] with kind = \"tiles\", which says what the tiles are";
   const PictureSize size = picture_size(spec);
-  signature = resized(signature, size.height, size.width, signature.is_resampled);
+  signature = resized(signature, size.height, size.width, signature.picture().is_resampled);
   return "";
 }
 
@@ -17,13 +17,13 @@ std::string bind_tile(const OperationSpec& spec, Signature& signature) {
 OperationType tile() {
   Parameter of_rows = size("of the tile; by default the size that [rows] has, and no other");
   of_rows.fallback = Value(std::vector<double>{});
-  return {.name = kTileOperation,
+  return {.name = "tile",
           .takes = Kind::kImage,
           .gives = Kind::kImage,
           .help = "Cut out the row's tile, as [rows] with kind = \"tiles\" says.",
           .parameters = {of_rows},
           .bind = bind_tile,
-          .takes_row_part = true};
+          .row_piece = {.kind = RowKind::kTiles}};
 }
 
 }  // namespace spdld::config::ops

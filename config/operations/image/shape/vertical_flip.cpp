@@ -11,7 +11,7 @@ OperationType vertical_flip() {
           .parameters = {probability(0.5), draw()},
           .bind = [](const OperationSpec&, Signature&) { return std::string(); },
           .check = [](OperationSpec& spec, const Complain& complain) { check_draw(spec, complain); },
-          .view_part = ViewPart::kMoves};
+          .medium = PictureTraits{.view_part = ViewPart::kMoves}};
 }
 
 }  // namespace spdld::config::ops

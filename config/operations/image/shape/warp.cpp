@@ -37,11 +37,11 @@ OperationType warp_operation(std::string_view name, std::string_view help, std::
           .parameters = std::move(parameters),
           .bind = bind_warp,
           .check = check_warp,
-          .view_part = ViewPart::kMoves};
+          .medium = PictureTraits{.view_part = ViewPart::kMoves}};
 }
 
 std::string bind_warp(const OperationSpec& spec, Signature& signature) {
-  signature.is_resampled = true;
+  signature.picture().is_resampled = true;
   return bind_colours(spec, signature);
 }
 

@@ -35,9 +35,7 @@ OperationType boxes() {
                      least("min_size", "boxes with a smaller width or height are dropped, in pixels"),
                      least("min_area", "boxes with a smaller area are dropped, in square pixels")},
       .bind = bind_boxes,
-      .view_part = ViewPart::kFollows,
-      .drops_rows = true,
-      .lists_boxes = true};
+      .medium = PictureTraits{.view_part = ViewPart::kFollows, .drops_rows = true, .lists_boxes = true}};
 }
 
 }  // namespace spdld::config::ops

@@ -5,7 +5,7 @@ namespace spdld::config::ops {
 namespace {
 
 std::string bind_values(const OperationSpec& spec, Signature& signature) {
-  const Frame frame = signature.frame.value_or(Frame());
+  const Frame frame = signature.bytes().frame.value_or(Frame());
   return bind_mask(signature, tensor(dtype_named(spec.text("dtype")), {frame.height, frame.width}));
 }
 
@@ -77,7 +77,8 @@ OperationType decode_mask() {
                          fill, colours, colours_file, other},
           .bind = bind_values,
           .check = check_mask,
-          .view_part = ViewPart::kFollows};
+          .medium = PictureTraits{.view_part = ViewPart::kFollows},
+          .decodes = true};
 }
 
 }  // namespace spdld::config::ops

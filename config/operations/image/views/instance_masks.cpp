@@ -5,7 +5,7 @@ namespace spdld::config::ops {
 namespace {
 
 std::string bind_instance_masks(const OperationSpec&, Signature& signature) {
-  const Frame frame = signature.frame.value_or(Frame());
+  const Frame frame = signature.bytes().frame.value_or(Frame());
   return bind_view_list(signature, tensor(DType::kUint8, {Dimension(), frame.height, frame.width}));
 }
 
@@ -26,9 +26,7 @@ OperationType instance_masks() {
                       .fallback = Value(std::string())},
                      flag("relative", "polygons are parts of the picture's width and height, not pixels", false)},
       .bind = bind_instance_masks,
-      .view_part = ViewPart::kFollows,
-      .keeps_rows_of = "of",
-      .lists_masks = true};
+      .medium = PictureTraits{.view_part = ViewPart::kFollows, .keeps_rows_of = "of", .lists_masks = true}};
 }
 
 }  // namespace spdld::config::ops

@@ -36,8 +36,7 @@ OperationType keep_with() {
               [](OperationSpec& spec, const Complain& complain) {
                 if (spec.text("of").empty()) complain("of", "must be the name of an output with boxes or points");
               },
-          .view_part = ViewPart::kFollows,
-          .keeps_rows_of = "of"};
+          .medium = PictureTraits{.view_part = ViewPart::kFollows, .keeps_rows_of = "of"}};
 }
 
 }  // namespace spdld::config::ops

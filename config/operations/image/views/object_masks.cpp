@@ -5,7 +5,7 @@ namespace spdld::config::ops {
 namespace {
 
 std::string bind_object_masks(const OperationSpec&, Signature& signature) {
-  const Frame frame = signature.frame.value_or(Frame());
+  const Frame frame = signature.bytes().frame.value_or(Frame());
   return bind_mask(signature, tensor(DType::kUint8, {Dimension(), frame.height, frame.width}));
 }
 
@@ -30,9 +30,8 @@ OperationType object_masks() {
                           .min = -1,
                           .max = 65535}},
           .bind = bind_object_masks,
-          .view_part = ViewPart::kFollows,
-          .keeps_rows_of = "of",
-          .lists_masks = true};
+          .medium = PictureTraits{.view_part = ViewPart::kFollows, .keeps_rows_of = "of", .lists_masks = true},
+          .decodes = true};
 }
 
 }  // namespace spdld::config::ops

@@ -18,8 +18,7 @@ OperationType points() {
           [](const OperationSpec&, Signature& signature) {
             return bind_view_list(signature, tensor(DType::kFloat32, {Dimension(), Dimension(2)}));
           },
-      .view_part = ViewPart::kFollows,
-      .drops_rows = true};
+      .medium = PictureTraits{.view_part = ViewPart::kFollows, .drops_rows = true}};
 }
 
 }  // namespace spdld::config::ops

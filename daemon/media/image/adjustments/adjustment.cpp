@@ -88,24 +88,25 @@ ValueTable autocontrast_table(const Histogram& counts) {
 // Changes of single values wait in one table until something else needs the pixels.
 struct Adjuster::Inside {
   void begin(media::WorkGuard* guard) {
-    waits = false;  // also where the work on the picture before was cut off
+    waits_ = false;  // also where the work on the picture before was cut off
     warper.set_guard(guard);
   }
   // Runs the first of `adjustments`, behind which stand the adjustments that it holds.
   void run(std::span<const Adjustment> adjustments, AdjustedPicture& picture);
+  bool waits() const { return waits_; }
   void finish(const AdjustedPicture& picture) {
-    if (waits) map_values(tables, picture);
-    waits = false;
+    if (waits_) map_values(tables, picture);
+    waits_ = false;
   }
 
  private:
   using Kind = Adjustment::Kind;
 
   void begin() {
-    if (waits) return;
+    if (waits_) return;
     tables.table.fill(table_of([](int value) { return static_cast<uint8_t>(value); }));
     tables.order = {0, 1, 2};
-    waits = true;
+    waits_ = true;
   }
   void then(const ValueTable& next) { then({next, next, next}); }
   void then(const std::array<ValueTable, 3>& next) {
@@ -149,7 +150,7 @@ struct Adjuster::Inside {
   }
 
   PointTables tables{};
-  bool waits = false;
+  bool waits_ = false;
   ByteBuffer copy;
   std::vector<float> row;
   Warper warper;
@@ -289,10 +290,10 @@ void Adjuster::Inside::run(std::span<const Adjustment> adjustments, AdjustedPict
 
 namespace {
 
-// As in the operations' names, where one of them makes this change.
-std::string_view name_of(Adjustment::Kind kind) {
+// The operation that makes this change; where several ones do, the one that has drawn it.
+std::string_view name_of(const Adjustment& adjustment) {
   using Kind = Adjustment::Kind;
-  switch (kind) {
+  switch (adjustment.kind) {
     case Kind::kBrightness:
       return "brightness";
     case Kind::kContrast:
@@ -307,9 +308,9 @@ std::string_view name_of(Adjustment::Kind kind) {
       return "gamma";
     case Kind::kGrey:
     case Kind::kOneChannel:
-      return "grey";
+      return "grayscale";
     case Kind::kPermutation:
-      return "permute-channels";
+      return "channel-permutation";
     case Kind::kPosterize:
       return "posterize";
     case Kind::kSolarize:
@@ -330,12 +331,11 @@ std::string_view name_of(Adjustment::Kind kind) {
     case Kind::kJpeg:
       return "jpeg";
     case Kind::kWarp:
-      return "warp";
     case Kind::kMix:
     case Kind::kBranch:
-      return "mix";
+      break;
   }
-  return "other";
+  return adjustment.operation;
 }
 
 }  // namespace
@@ -348,13 +348,17 @@ void Adjuster::run(std::span<const Adjustment> adjustments, size_t pass, Adjuste
   picture.guard = guard_;
   media::WorkTimer off;
   media::WorkTimer& timer = timer_ == nullptr ? off : *timer_;
-  for (size_t i = 0; i < adjustments.size(); ++i)
-    if (adjustments[i].pass == pass) {
-      const media::Lap lap(timer, name_of(adjustments[i].kind));
-      if (guard_ != nullptr) guard_->doing(name_of(adjustments[i].kind));
-      inside_->run(adjustments.subspan(i), picture);
-    }
-  const media::Lap lap(timer, "colours");  // several changes of single pixels are carried out as one, at the end
+  std::string_view last;  // of several changes of single values, which are carried out as one
+  for (size_t i = 0; i < adjustments.size(); ++i) {
+    if (adjustments[i].pass != pass) continue;
+    const std::string_view name = name_of(adjustments[i]);
+    const media::Lap lap(timer, name);
+    if (guard_ != nullptr) guard_->doing(name);
+    inside_->run(adjustments.subspan(i), picture);
+    last = name;
+  }
+  if (!inside_->waits()) return;
+  const media::Lap lap(timer, last);
   inside_->finish(picture);
 }
 

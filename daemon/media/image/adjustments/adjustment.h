@@ -12,6 +12,7 @@
 #include <limits>
 #include <memory>
 #include <span>
+#include <string_view>
 
 #include "daemon/base/byte_buffer.h"
 #include "daemon/base/picture.h"
@@ -60,6 +61,7 @@ struct Adjustment {
   uint64_t seed = 0;                         // of the noise
   Warp warp = {};
   bool has_pillows_values = false;  // of kContrast, kSaturation, kAutocontrast and kSharpness: not torchvision's
+  std::string_view operation = {};  // that has drawn it; a text that lives for ever
   size_t held = 0;                  // so many adjustments right behind it belong to a kMix or a kBranch
 
   static constexpr size_t kNoPass = std::numeric_limits<size_t>::max();

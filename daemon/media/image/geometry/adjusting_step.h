@@ -15,7 +15,8 @@ namespace spdld::image {
 
 class AdjustingStep : public GeometryStep {
  public:
-  explicit AdjustingStep(const config::OperationSpec& op) : probability_(op.number("p")), draw_(draw_of(op)) {}
+  explicit AdjustingStep(const config::OperationSpec& op)
+      : operation_(name_of(op)), probability_(op.number("p")), draw_(draw_of(op)) {}
   void apply(const Draws& draws, Geometry& geometry) const final;
 
  protected:
@@ -24,6 +25,7 @@ class AdjustingStep : public GeometryStep {
   virtual void add(Draw& draw, Geometry& geometry) const = 0;
 
  private:
+  std::string_view operation_;
   double probability_;
   uint64_t draw_;  // key
 };

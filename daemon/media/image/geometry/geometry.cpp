@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "config/operation.h"
 #include "config/picture_pixels.h"
 #include "config/picture_size.h"
 #include "daemon/media/image/codecs/jpeg_round_trip.h"
@@ -66,6 +67,8 @@ Size size_of(const config::OperationSpec& op) {
 Resampling resampling_of(const config::OperationSpec& op) {
   return {filter_named(config::filter_of(op)), op.flag("antialias")};
 }
+
+std::string_view name_of(const config::OperationSpec& op) { return config::find_operation(op.op)->name; }
 
 uint64_t draw_of(const config::OperationSpec& op) {
   const std::string& name = op.text("draw");

@@ -98,6 +98,8 @@ void take_stored(const Size& is_shown, const Size& stored, Geometry& geometry);
 Size size_of(const config::OperationSpec& op);
 // The operation's `filter` and `antialias`.
 Resampling resampling_of(const config::OperationSpec& op);
+// The operation's name, as a text that lives for ever.
+std::string_view name_of(const config::OperationSpec& op);
 // The stream of random numbers that the operation's `draw` names; unnamed ones are the operation's own.
 uint64_t draw_of(const config::OperationSpec& op);
 // Python's round(): ties to even.

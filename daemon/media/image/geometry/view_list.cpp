@@ -18,7 +18,7 @@ Error other_length(uint64_t listed, const View::Kept& kept) {
 }
 
 ViewListNode::ViewListNode(const media::PlacedOperation& placed, uint64_t columns)
-    : output_(placed.output), columns_(columns), reads_json_(placed.takes.origin == config::Origin::kJson) {}
+    : output_(placed.output), columns_(columns), reads_json_(placed.takes.bytes().origin == config::Origin::kJson) {}
 
 Result<std::span<float>> ViewListNode::read(const media::Value& value, const media::Call& call) const {
   auto& work = call.workspace.of<text::ListWork>();

@@ -14,8 +14,9 @@ std::optional<Place> center_of(const config::OperationSpec& op) {
   return numbers.empty() ? std::nullopt : std::optional(Place{numbers[0], numbers[1]});
 }
 
-void add_border(const Border& border, BorderKind kind, const std::array<uint8_t, 3>& fill, Geometry& geometry) {
-  Adjustment adjustment{.kind = Adjustment::Kind::kWarp};
+void add_border(const Border& border, BorderKind kind, const std::array<uint8_t, 3>& fill, std::string_view operation,
+                Geometry& geometry) {
+  Adjustment adjustment{.kind = Adjustment::Kind::kWarp, .operation = operation};
   adjustment.warp = border_warp(shown(geometry.passes.back()), border, kind);
   adjustment.warp.fill = fill;
   adjust(adjustment, geometry);

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <optional>
+#include <string_view>
 
 #include "config/spec.h"
 #include "daemon/media/image/adjustments/warp.h"
@@ -15,8 +16,9 @@ std::array<uint8_t, 3> fill_of(const config::OperationSpec& op);
 // The operation's `center`.
 std::optional<Place> center_of(const config::OperationSpec& op);
 
-// Puts a border around what is shown so far; `fill` is for BorderKind::kConstant.
-void add_border(const Border& border, BorderKind kind, const std::array<uint8_t, 3>& fill, Geometry& geometry);
+// Puts a border around what is shown so far; `fill` is for BorderKind::kConstant, and `operation` wants it (name_of).
+void add_border(const Border& border, BorderKind kind, const std::array<uint8_t, 3>& fill, std::string_view operation,
+                Geometry& geometry);
 
 // A warp that is drawn for the picture's size, with the operation's `filter` and `fill`.
 class WarpStep : public AdjustingStep {

@@ -1,4 +1,5 @@
 #include "daemon/media/image/programs/pass_run.h"
+#include "config/steps.h"
 
 #include <algorithm>
 
@@ -22,7 +23,7 @@ class PassRun {
         planar_(planar && !rows_.is_padded()) {}
 
   void run() {
-    if (memory_.guard != nullptr) memory_.guard->doing("resample");
+    if (memory_.guard != nullptr) memory_.guard->doing(config::kResampleStep.name);
     if (is_black(pass_)) return rows_.give_black();
     rows_.begin();
     if (!is_bilinear(pass_)) {

@@ -78,16 +78,16 @@ ProgramNode& program_node(const media::Nodes& nodes) {
 
 TensorFormat format_of(const media::PlacedOperation& placed) {
   TensorFormat format;
-  if (placed.takes.sizes.empty()) {
+  if (placed.takes.picture().sizes.empty()) {
     const auto height = placed.takes.dimensions[0].value(), width = placed.takes.dimensions[1].value();
     format.size = {static_cast<int>(width), static_cast<int>(height)};
   }
-  format.pixels = {placed.takes.channels, placed.takes.bits / 8};
-  format.dtype = placed.gives.dtype;
+  format.pixels = {placed.takes.picture().channels, placed.takes.picture().bits / 8};
+  format.dtype = placed.gives.dtype();
   format.layout = config::layout_named(placed.spec.text("layout"));
   if (format.layout == config::Layout::kNcthw) {
     format.layout = config::Layout::kNchw;
-    format.planes_apart = static_cast<int>(placed.takes.frames.value_or(1));
+    format.planes_apart = static_cast<int>(placed.takes.picture().frames.value_or(1));
   }
   return format;
 }

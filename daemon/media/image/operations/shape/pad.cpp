@@ -8,15 +8,19 @@ namespace {
 
 class Pad final : public GeometryStep {
  public:
-  explicit Pad(const config::OperationSpec& op) : kind_(border_kind_named(op.text("mode"))), fill_(fill_of(op)) {
+  explicit Pad(const config::OperationSpec& op)
+      : operation_(name_of(op)), kind_(border_kind_named(op.text("mode"))), fill_(fill_of(op)) {
     const config::PicturePadding padding = config::picture_padding(op);
     border_ = {static_cast<int>(padding.left), static_cast<int>(padding.top), static_cast<int>(padding.right),
                static_cast<int>(padding.bottom)};
   }
 
-  void apply(const Draws&, Geometry& geometry) const override { add_border(border_, kind_, fill_, geometry); }
+  void apply(const Draws&, Geometry& geometry) const override {
+    add_border(border_, kind_, fill_, operation_, geometry);
+  }
 
  private:
+  std::string_view operation_;
   Border border_;
   BorderKind kind_;
   std::array<uint8_t, 3> fill_;

@@ -10,7 +10,8 @@ namespace {
 class PadTo final : public GeometryStep {
  public:
   PadTo(const config::OperationSpec& op, size_t box_tensor)
-      : size_(size_of(op)),
+      : operation_(name_of(op)),
+        size_(size_of(op)),
         is_in_middle_(op.text("place") == "middle"),
         gives_box_(!op.text("box").empty()),
         box_tensor_(box_tensor),
@@ -23,10 +24,11 @@ class PadTo final : public GeometryStep {
     const int left = is_in_middle_ ? across / 2 : 0, top = is_in_middle_ ? down / 2 : 0;
     if (gives_box_) geometry.placed.push_back({box_tensor_, {left, top, now.width, now.height}});
     if (across == 0 && down == 0) return;
-    add_border({left, top, across - left, down - top}, BorderKind::kConstant, fill_, geometry);
+    add_border({left, top, across - left, down - top}, BorderKind::kConstant, fill_, operation_, geometry);
   }
 
  private:
+  std::string_view operation_;
   Size size_;
   bool is_in_middle_;
   bool gives_box_;

@@ -49,7 +49,7 @@ template <typename Bits>
 class RandomErasing final : public media::Node {
  public:
   explicit RandomErasing(const media::PlacedOperation& placed)
-      : layout_(*placed.takes.layout),
+      : layout_(*layout_of(placed.takes)),
         scale_(pair_of(placed.spec, "scale")),
         ratio_(pair_of(placed.spec, "ratio")),
         probability_(placed.spec.number("p")),
@@ -59,11 +59,11 @@ class RandomErasing final : public media::Node {
     channels_ = static_cast<size_t>(is_planar ? shape[0] : shape[2]);
     size_ = {static_cast<int>(shape[is_planar ? 2 : 1]), static_cast<int>(shape[is_planar ? 1 : 0])};
     const auto& values = placed.spec.numbers("value");
-    for (size_t c = 0; c < channels_; ++c) values_[c] = bits_of(placed.takes.dtype, values[c % values.size()]);
+    for (size_t c = 0; c < channels_; ++c) values_[c] = bits_of(placed.takes.dtype(), values[c % values.size()]);
     is_noisy_ = placed.spec.text("noise") == "pixel";
     has_colours_drawn_ = placed.spec.text("noise") == "channel";
     if (!is_noisy_ && !has_colours_drawn_) return;
-    for (const double each : NormalTable::quantiles()) noise_.push_back(bits_of(placed.takes.dtype, each));
+    for (const double each : NormalTable::quantiles()) noise_.push_back(bits_of(placed.takes.dtype(), each));
   }
 
   Status run(media::Value&, const media::Call& call) const override {
@@ -151,7 +151,7 @@ namespace spdld::media::ops {
 
 // Tensors begin at multiples of 128 bytes, and a sample's part has whole elements.
 void random_erasing(const PlacedOperation& placed, Nodes& nodes) {
-  switch (config::dtype_bytes(placed.takes.dtype)) {
+  switch (config::dtype_bytes(placed.takes.dtype())) {
     case 1:
       return nodes.push_back(std::make_unique<image::RandomErasing<uint8_t>>(placed));
     case 2:

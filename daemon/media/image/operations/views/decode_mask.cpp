@@ -101,7 +101,7 @@ class DecodeMask final : public media::Node {
 namespace spdld::media::ops {
 
 void decode_mask(const PlacedOperation& placed, Nodes& nodes) {
-  switch (placed.gives.dtype) {
+  switch (placed.gives.dtype()) {
     case config::DType::kUint16:
       return nodes.push_back(std::make_unique<image::DecodeMask<uint16_t>>(placed));
     case config::DType::kInt64:

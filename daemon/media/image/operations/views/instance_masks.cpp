@@ -39,7 +39,7 @@ class InstanceMasks final : public media::Node {
       : output_(placed.output),
         of_(placed.spec.text("of")),
         is_relative_(placed.spec.flag("relative")),
-        reads_json_(placed.takes.origin == config::Origin::kJson),
+        reads_json_(placed.takes.bytes().origin == config::Origin::kJson),
         size_{static_cast<int>(placed.gives.dimensions[2].value()),
               static_cast<int>(placed.gives.dimensions[1].value())} {}
 

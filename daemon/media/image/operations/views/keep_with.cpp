@@ -14,8 +14,8 @@ class KeepWith final : public media::Node {
   explicit KeepWith(const media::PlacedOperation& placed)
       : output_(placed.output),
         of_(placed.spec.text("of")),
-        kind_{placed.gives.dtype, static_cast<uint64_t>(placed.spec.integer("width")),
-              placed.takes.origin == config::Origin::kJson},
+        kind_{placed.gives.dtype(), static_cast<uint64_t>(placed.spec.integer("width")),
+              placed.takes.bytes().origin == config::Origin::kJson},
         element_bytes_(config::dtype_bytes(kind_.dtype) * std::max<uint64_t>(kind_.width, 1)) {}
 
   bool reads_json() const override { return kind_.reads_json; }
