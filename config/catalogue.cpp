@@ -60,6 +60,13 @@ const SourceType* find_source(std::string_view name) {
   return found == table.end() ? nullptr : &*found;
 }
 
+std::string sources_that(bool (*can)(const SourceType& type)) {
+  std::string names;
+  for (const SourceType& type : sources())
+    if (can(type)) names.append(names.empty() ? "" : ", ").append(type.name);
+  return names;
+}
+
 Signature field_signature(const SourceType& source, std::string_view field, const Parameters& parameters) {
   if (field == source.name_field) return bytes_of(Origin::kName);
   if (field != "class") return bytes_of(Origin::kContent);

@@ -1,6 +1,7 @@
-// The one table of sources, and the help on operations and sources. The checks of config/checks/load.h, `spdlctl ops`
-// and the documentation all read the tables; the daemon binds each name to code (a test holds the two together).
-// Constant data; any thread.
+// The one table of sources, and the help on operations and sources. A type is one line of config/source_table.inc, its
+// description in config, and its code in a room of daemon/source. The checks of config/checks/load.h, `spdlctl ops` and
+// the documentation all read the tables; the daemon binds each name to code (a test holds the two together). Constant
+// data; any thread.
 #pragma once
 
 #include <span>
@@ -28,18 +29,22 @@ struct SourceType {
   // Whether `uri` may be a list of texts, with braces and wildcards in them (config/uri_pattern.h).
   bool takes_patterns = false;
   bool takes_stream_bytes = false;           // whether `stream_bytes_max` means something
+  bool takes_access = false;                 // whether `access` means something
   std::string_view name_field = kNameField;  // the field of every sample that holds its name
   // The parameter that names a field whose values are numbered as classes: then the field "class" is an integer.
   std::string_view class_parameter = {};
   bool has_weights_column = false;  // whether order.weights may be one of its columns
   bool has_groups_column = false;   // whether groups of a part may be one of its columns
   bool takes_classes = false;       // whether its labels are names, which `classes` numbers
+  std::string_view reads = "file";  // what its listing counts: "archive", "file" or "folder"
   // Complains about parameters that are each allowed and make no sense together.
   void (*check)(const SourceSpec& spec, const Complain& complain) = nullptr;
 };
 
 std::span<const SourceType> sources();
 const SourceType* find_source(std::string_view name);
+// The names of the types of which this is true, in the table's order: "image-folder, manifest, voc".
+std::string sources_that(bool (*can)(const SourceType& type));
 
 // The field that the samples of a mix have in addition: the number of their source, in the file's order. Every sample
 // of a single source would have 0.

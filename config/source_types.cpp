@@ -1,11 +1,13 @@
-// The types of source, in the order in which help shows them.
-#include <algorithm>
-#include <array>
+// The types of source of config/source_table.inc that have no file of their own.
+#include "config/source_types.h"
 
-#include "config/catalogue.h"
+#include <algorithm>
+#include <vector>
+
 #include "config/condition/condition.h"
 
 namespace spdld::config {
+namespace source_types {
 namespace {
 
 using Type = ParameterType;
@@ -20,45 +22,6 @@ Parameter keep_or_drop(std::string_view name, std::string_view help) {
 
 Parameter text(std::string_view name, std::string_view help, std::string_view fallback) {
   return {.name = name, .type = Type::kText, .help = help, .fallback = Value(std::string(fallback))};
-}
-
-SourceType image_folder() {
-  return {.name = "image-folder",
-          .help =
-              "A folder with a folder of pictures for each class; classes are numbered in their names' order, or as "
-              "the source's key classes says.",
-          .fields = {"image", "class", "path"},
-          .parameters = {{.name = "extensions",
-                          .type = Type::kText,
-                          .help = "which files are pictures: comma-separated, without dots, upper case or lower",
-                          .fallback = Value(std::string("jpg,jpeg"))}},
-          .takes_classes = true};
-}
-
-SourceType images() {
-  return {.name = "images",
-          .help = "A folder of pictures without classes, with all folders in it, in the order of their paths.",
-          .fields = {"image", "path"},
-          .parameters = {{.name = "extensions",
-                          .type = Type::kText,
-                          .help = "which files are pictures: comma-separated, without dots, upper case or lower",
-                          .fallback = Value(std::string("jpg,jpeg"))}}};
-}
-
-SourceType webdataset() {
-  return {
-      .name = "webdataset",
-      .help =
-          "Tar archives in which the members of one sample follow one another and share their name up to its first "
-          "dot; a field is a member's extension, and path the sample's key. from = \"jpg;jpeg;png\" takes the first "
-          "of these that a sample has, and from = \"json:meta.label\" a value in a json member. The uri may have "
-          "braces and wildcards (a-{000..127}.tar, {train,extra}/*.tar), be a folder, or a list of uris, which "
-          "follow one another. Archives may be compressed (.tar.gz, .tgz, .tar.zst): they are unpacked from their "
-          "beginning to their end, so that order.shuffle must be \"window\" or \"off\".",
-      .fields = {},
-      .parameters = {},
-      .takes_patterns = true,
-      .takes_stream_bytes = true};
 }
 
 Parameter column(std::string_view name, std::string_view help) {
@@ -95,6 +58,52 @@ void check_manifest(const SourceSpec& spec, const Complain& complain) {
     if (std::find(files.begin(), files.end(), name) != files.end())
       complain("base64", "names a column that files names as well: its texts are paths, or they are base64");
   }
+}
+
+constexpr std::string_view kPictureExtensions = "jpg,jpeg,png,bmp,tif,tiff,webp";
+
+}  // namespace
+
+SourceType image_folder() {
+  return {.name = "image-folder",
+          .help =
+              "A folder with a folder of pictures for each class; classes are numbered in their names' order, or as "
+              "the source's key classes says.",
+          .fields = {"image", "class", "path"},
+          .parameters = {{.name = "extensions",
+                          .type = Type::kText,
+                          .help = "which files are pictures: comma-separated, without dots, upper case or lower",
+                          .fallback = Value(std::string("jpg,jpeg"))}},
+          .takes_classes = true,
+          .reads = "folder"};
+}
+
+SourceType images() {
+  return {.name = "images",
+          .help = "A folder of pictures without classes, with all folders in it, in the order of their paths.",
+          .fields = {"image", "path"},
+          .parameters = {{.name = "extensions",
+                          .type = Type::kText,
+                          .help = "which files are pictures: comma-separated, without dots, upper case or lower",
+                          .fallback = Value(std::string("jpg,jpeg"))}}};
+}
+
+SourceType webdataset() {
+  return {
+      .name = "webdataset",
+      .help =
+          "Tar archives in which the members of one sample follow one another and share their name up to its first "
+          "dot; a field is a member's extension, and path the sample's key. from = \"jpg;jpeg;png\" takes the first "
+          "of these that a sample has, and from = \"json:meta.label\" a value in a json member. The uri may have "
+          "braces and wildcards (a-{000..127}.tar, {train,extra}/*.tar), be a folder, or a list of uris, which "
+          "follow one another. Archives may be compressed (.tar.gz, .tgz, .tar.zst): they are unpacked from their "
+          "beginning to their end, so that order.shuffle must be \"window\" or \"off\".",
+      .fields = {},
+      .parameters = {},
+      .takes_patterns = true,
+      .takes_stream_bytes = true,
+      .takes_access = true,
+      .reads = "archive"};
 }
 
 SourceType manifest() {
@@ -177,8 +186,6 @@ SourceType voc() {
         if (has_names && !spec.classes.empty()) complain("classes", "may not stand beside names");
       }};
 }
-
-constexpr std::string_view kPictureExtensions = "jpg,jpeg,png,bmp,tif,tiff,webp";
 
 SourceType yolo() {
   return {
@@ -320,11 +327,14 @@ SourceType parquet() {
           .check = check_condition};
 }
 
-}  // namespace
+}  // namespace source_types
 
 std::span<const SourceType> sources() {
-  static const std::array table = {image_folder(), webdataset(), manifest(), coco(), voc(),     yolo(),  image_pairs(),
-                                   npy(),          records(),    tfrecord(), mds(),  parquet(), images()};
+  static const std::vector<SourceType> table = {
+#define SOURCE(name, room) source_types::name(),
+#include "config/source_table.inc"
+#undef SOURCE
+  };
   return table;
 }
 

@@ -165,7 +165,8 @@ std::string check_classes(const TableReader& reader, const SourceType* type, con
   const Node* const node = reader.find("classes");
   if (node == nullptr) return "";
   if (type != nullptr && !type->takes_classes)
-    reader.complain("classes", "may only stand beside a type whose labels are names: image-folder, manifest, voc");
+    reader.complain("classes", "may only stand beside a type whose labels are names: " +
+                                   sources_that([](const SourceType& other) { return other.takes_classes; }));
   if (node->list() == nullptr) return list_of(reader, "classes", folder);
   if (node->list()->empty()) reader.complain("classes", "must name at least one class");
   std::string all;
@@ -209,12 +210,13 @@ SourceSpec check_table(const Node& node, const std::string& table, std::span<con
   const std::string access = reader.text("access");
   spec.access = access == "auto" ? Access::kAuto : access == "stream" ? Access::kStream : Access::kRanges;
   spec.stream_bytes_max = static_cast<uint64_t>(reader.integer("stream_bytes_max"));
-  if (type != nullptr && spec.type != "webdataset" && reader.find("access") != nullptr)
-    reader.complain("access", "may only stand beside type = \"webdataset\"");
+  if (type != nullptr && !type->takes_access && reader.find("access") != nullptr)
+    reader.complain("access", "may only stand beside type = " +
+                                  in_quotes(sources_that([](const SourceType& other) { return other.takes_access; })));
   if (type != nullptr && !type->takes_stream_bytes && reader.find("stream_bytes_max") != nullptr)
-    reader.complain(
-        "stream_bytes_max",
-        "may only stand beside a type whose files are read as streams: webdataset, parquet, manifest, tfrecord, mds");
+    reader.complain("stream_bytes_max",
+                    "may only stand beside a type whose files are read as streams: " +
+                        sources_that([](const SourceType& other) { return other.takes_stream_bytes; }));
   if (type == nullptr || node.table() == nullptr) return spec;
   std::vector<std::string_view> always = names_of(source_keys());
   always.insert(always.end(), others.begin(), others.end());

@@ -184,14 +184,14 @@ struct Places {
   std::shared_ptr<const store::Stores> stores = {};  // the remote stores that it may use; null: none
 };
 
-// Lists `spec`: "image-folder" (image, class, path) or "webdataset" (the members' extensions, path). Symlinks are
-// followed. Throws SetupError with a sentence for a missing or empty folder, a folder without a picture, or an archive
-// that is no tar; and for a listing that misses something (Listing::missing), unless `spec.on_missing` says to go on
-// with the rest: a tar cut in the middle then gives the samples before the cut. `stop` ends it early with
-// Trouble::kStopping. image-folder reads the parameter `extensions` (text, "jpg,jpeg" if absent): comma-separated, in
-// any case. `spec.classes` says the classes of an image-folder, of a voc, or of a manifest with a column of classes.
-// webdataset's uris are archives and folders of archives, with braces and wildcards (archive_search.h). So are the uris
-// of tables, whose fields and parameters config/source_types.cpp describes.
+// Lists `spec`, whose type is one of config/source_table.inc. Symlinks are followed. Throws SetupError with a sentence
+// for a missing or empty folder, a folder without a picture, or an archive that is no tar; and for a listing that
+// misses something (Listing::missing), unless `spec.on_missing` says to go on with the rest: a tar cut in the middle
+// then gives the samples before the cut. `stop` ends it early with Trouble::kStopping. image-folder reads the parameter
+// `extensions` (text, "jpg,jpeg" if absent): comma-separated, in any case. `spec.classes` says the classes of an
+// image-folder, of a voc, or of a manifest with a column of classes. webdataset's uris are archives and folders of
+// archives, with braces and wildcards (archive_search.h). So are the uris of tables, whose fields and parameters
+// config/source_types.cpp describes.
 //
 // `kept`: a folder (made where it is missing) in which listings outlive the daemon; empty: none. Folders and archives
 // that are unchanged, by size, inode and times, are taken from there, and only the others are read; the listing is the

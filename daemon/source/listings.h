@@ -37,18 +37,10 @@ struct SourceOpening {
   // `key`: the type, and what else an index depends on beside the uris. `part`: a use of its own, in place of `use`.
   Indexing indexing(const FileKind& kind, std::string key, std::string_view what, KeptUse* part = nullptr) const;
 };
-std::unique_ptr<Listing> open_image_folder(const SourceOpening& opening);
-std::unique_ptr<Listing> open_webdataset(const SourceOpening& opening);
-std::unique_ptr<Listing> open_manifest(const SourceOpening& opening);
-std::unique_ptr<Listing> open_coco(const SourceOpening& opening);
-std::unique_ptr<Listing> open_voc(const SourceOpening& opening);
-std::unique_ptr<Listing> open_yolo(const SourceOpening& opening);
-std::unique_ptr<Listing> open_image_pairs(const SourceOpening& opening);
-std::unique_ptr<Listing> open_images(const SourceOpening& opening);
-std::unique_ptr<Listing> open_npy(const SourceOpening& opening);
-std::unique_ptr<Listing> open_records(const SourceOpening& opening);
-std::unique_ptr<Listing> open_tfrecord(const SourceOpening& opening);
-std::unique_ptr<Listing> open_mds(const SourceOpening& opening);
-std::unique_ptr<Listing> open_parquet(const SourceOpening& opening);  // daemon/source/parquet
+
+// open_image_folder() and so on: of each type of source.
+#define SOURCE(name, room) std::unique_ptr<Listing> open_##name(const SourceOpening& opening);
+#include "config/source_table.inc"
+#undef SOURCE
 
 }  // namespace spdld::source

@@ -6,6 +6,7 @@
 #include "client/cli/query.h"
 #include "client/cli/state/cache_text.h"
 #include "client/cli/state/verdict_text.h"
+#include "config/catalogue.h"
 
 namespace spdld::cli {
 namespace {
@@ -77,8 +78,13 @@ std::string listed(const Json& spec, uint64_t count) {
   } else {
     types.push_back(text_at(table_at(spec, "source"), "type"));
   }
-  const auto archives = std::count(types.begin(), types.end(), "webdataset");
-  const auto folders = std::count(types.begin(), types.end(), "image-folder");
+  const auto count_of = [&](std::string_view reads) {
+    return std::count_if(types.begin(), types.end(), [&](const std::string& name) {
+      const config::SourceType* const type = config::find_source(name);
+      return type != nullptr && type->reads == reads;
+    });
+  };
+  const auto archives = count_of("archive"), folders = count_of("folder");
   const auto all = static_cast<std::ptrdiff_t>(types.size());
   if (folders == all) return counted(count, "folder");
   if (archives == all) return counted(count, "archive");

@@ -22,19 +22,13 @@ bool is_remote_source(const config::SourceSpec& spec) {
 }
 
 using OpenFiles = std::unique_ptr<Listing> (*)(const SourceOpening&);
-constexpr std::array<std::pair<std::string_view, OpenFiles>, 13> kKinds = {{{"image-folder", &open_image_folder},
-                                                                            {"webdataset", &open_webdataset},
-                                                                            {"manifest", &open_manifest},
-                                                                            {"coco", &open_coco},
-                                                                            {"voc", &open_voc},
-                                                                            {"yolo", &open_yolo},
-                                                                            {"image-pairs", &open_image_pairs},
-                                                                            {"npy", &open_npy},
-                                                                            {"records", &open_records},
-                                                                            {"tfrecord", &open_tfrecord},
-                                                                            {"mds", &open_mds},
-                                                                            {"parquet", &open_parquet},
-                                                                            {"images", &open_images}}};
+
+// In the order of the table, as config::sources().
+constexpr OpenFiles kOpen[] = {
+#define SOURCE(name, room) &open_##name,
+#include "config/source_table.inc"
+#undef SOURCE
+};
 
 std::unique_ptr<Listing> open_any(const config::SourceSpec& spec, const Progress& progress, const std::stop_token& stop,
                                   const std::filesystem::path& kept, KeptUse& used, const Places& places,
@@ -45,11 +39,10 @@ std::unique_ptr<Listing> open_any(const config::SourceSpec& spec, const Progress
   std::vector<std::string> uris = spec.uris;
   if (!is_remote) std::transform(uris.begin(), uris.end(), uris.begin(), local_path);
   const SourceOpening opening{spec, uris, progress, stop, kept, used, places, wanted};
-  const auto kind = std::find_if(kKinds.begin(), kKinds.end(), [&](const auto& k) { return k.first == spec.type; });
-  if (kind != kKinds.end()) return kind->second(opening);
-  std::string known;
-  for (const config::SourceType& type : config::sources()) known.append(known.empty() ? "" : ", ").append(type.name);
-  refuse("source.type \"" + spec.type + "\" is not known: the types are " + known + ".");
+  if (const config::SourceType* const type = config::find_source(spec.type))
+    return kOpen[type - config::sources().data()](opening);
+  refuse("source.type \"" + spec.type + "\" is not known: the types are " +
+         config::sources_that([](const config::SourceType&) { return true; }) + ".");
 }
 
 }  // namespace

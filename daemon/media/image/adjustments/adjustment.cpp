@@ -88,42 +88,37 @@ ValueTable autocontrast_table(const Histogram& counts) {
 // Changes of single values wait in one table until something else needs the pixels.
 struct Adjuster::Inside {
   void begin(media::WorkGuard* guard) {
-    waits_ = false;  // also where the work on the picture before was cut off
+    waits = false;  // also where the work on the picture before was cut off
     warper.set_guard(guard);
   }
-  // Runs the first of `adjustments`, behind which stand the adjustments that it holds.
-  void run(std::span<const Adjustment> adjustments, AdjustedPicture& picture);
-  bool waits() const { return waits_; }
   void finish(const AdjustedPicture& picture) {
-    if (waits_) map_values(tables, picture);
-    waits_ = false;
+    if (waits) map_values(tables, picture);
+    waits = false;
   }
 
- private:
-  using Kind = Adjustment::Kind;
-
-  void begin() {
-    if (waits_) return;
-    tables.table.fill(table_of([](int value) { return static_cast<uint8_t>(value); }));
-    tables.order = {0, 1, 2};
-    waits_ = true;
-  }
   void then(const ValueTable& next) { then({next, next, next}); }
   void then(const std::array<ValueTable, 3>& next) {
-    begin();
+    begin_table();
     for (size_t channel = 0; channel < next.size(); ++channel)
       for (uint8_t& value : tables.table[channel]) value = next[channel][value];
   }
   void permute(const std::array<uint8_t, 3>& order) {
-    begin();
+    begin_table();
     const PointTables before = tables;
     for (size_t i = 0; i < order.size(); ++i) {
       tables.table[i] = before.table[order[i]];
       tables.order[i] = before.order[order[i]];
     }
   }
-  bool run_table(const Adjustment& adjustment, const AdjustedPicture& picture);
-  void run_colours(const Adjustment& adjustment, AdjustedPicture& picture);
+  void run_contrast(const Adjustment& adjustment, const AdjustedPicture& picture);
+  template <typename TableOf>
+  void run_histograms(const AdjustedPicture& picture, TableOf of) {
+    finish(picture);
+    const auto counts = histograms(picture);
+    const bool grey = picture.channels == 1;
+    then({of(counts[0]), of(counts[grey ? 0 : 1]), of(counts[grey ? 0 : 2])});
+  }
+
   const uint8_t* copy_of(const AdjustedPicture& picture) {
     picture.copy_to(copy.resize(picture.bytes()));
     return copy.data();
@@ -141,89 +136,30 @@ struct Adjuster::Inside {
       sum += bytes;
     });
   }
-  template <typename TableOf>
-  void run_histograms(const AdjustedPicture& picture, TableOf of) {
-    finish(picture);
-    const auto counts = histograms(picture);
-    const bool grey = picture.channels == 1;
-    then({of(counts[0]), of(counts[grey ? 0 : 1]), of(counts[grey ? 0 : 2])});
-  }
 
   PointTables tables{};
-  bool waits_ = false;
+  bool waits = false;
   ByteBuffer copy;
   std::vector<float> row;
   Warper warper;
   std::unique_ptr<JpegRoundTrip> jpeg;  // null: none was needed yet
   ByteBuffer branch;                    // of a mix
   ByteBuffer sums;                      // of a mix: a float for each value
+
+ private:
+  void begin_table() {
+    if (waits) return;
+    tables.table.fill(table_of([](int value) { return static_cast<uint8_t>(value); }));
+    tables.order = {0, 1, 2};
+    waits = true;
+  }
 };
 
-// False: it is more than a table.
-bool Adjuster::Inside::run_table(const Adjustment& adjustment, const AdjustedPicture& picture) {
+void Adjuster::Inside::run_contrast(const Adjustment& adjustment, const AdjustedPicture& picture) {
+  finish(picture);
   const auto amount = static_cast<float>(adjustment.amount);
-  switch (adjustment.kind) {
-    case Kind::kBrightness:
-      then(brightness_table(amount));
-      return true;
-    case Kind::kContrast:
-      finish(picture);
-      if (adjustment.has_pillows_values) {
-        then(pillow_contrast_table(picture, amount));
-        return true;
-      }
-      then(contrast_table(amount, static_cast<float>(1 - adjustment.amount), grey_mean(picture)));
-      return true;
-    case Kind::kGamma:
-      then(gamma_table(amount, static_cast<float>(adjustment.gain)));
-      return true;
-    case Kind::kHsvGains:
-      if (picture.channels != 1) return false;
-      then(hsv_tables(adjustment.gains).value);
-      return true;
-    case Kind::kPosterize:
-      then(posterize_table(static_cast<int>(adjustment.amount)));
-      return true;
-    case Kind::kSolarize:
-      then(solarize_table(amount));
-      return true;
-    case Kind::kSolarizeAdd:
-      then(solarize_add_table(static_cast<int>(adjustment.amount)));
-      return true;
-    case Kind::kInvert:
-      then(solarize_table(0));
-      return true;
-    case Kind::kPermutation:
-      if (picture.channels == 3) permute(adjustment.order);
-      return true;
-    case Kind::kEqualize:
-      run_histograms(picture, equalize_table);
-      return true;
-    case Kind::kAutocontrast:
-      run_histograms(picture, adjustment.has_pillows_values ? pillow_autocontrast_table : autocontrast_table);
-      return true;
-    default:
-      return false;
-  }
-}
-
-// A picture of one channel is grey already: its values are all that it has.
-void Adjuster::Inside::run_colours(const Adjustment& adjustment, AdjustedPicture& picture) {
-  if (picture.channels == 1) return;
-  switch (adjustment.kind) {
-    case Kind::kSaturation:
-      if (adjustment.has_pillows_values) return pillow_saturate(picture, static_cast<float>(adjustment.amount));
-      return saturate(picture, adjustment.amount);
-    case Kind::kHue:
-      return turn_hue(picture, static_cast<float>(adjustment.amount));
-    case Kind::kHsvGains:
-      return map_hsv_of_pixels(hsv_tables(adjustment.gains), picture.pixels(), picture.bytes() / 3);
-    case Kind::kGrey:
-      return make_grey(picture);
-    default:
-      make_grey(picture);
-      return keep_one_channel(picture);
-  }
+  if (adjustment.has_pillows_values) return then(pillow_contrast_table(picture, amount));
+  then(contrast_table(amount, static_cast<float>(1 - adjustment.amount), grey_mean(picture)));
 }
 
 void Adjuster::Inside::run_blur(const Adjustment& adjustment, const AdjustedPicture& picture) {
@@ -249,6 +185,135 @@ void Adjuster::Inside::run_jpeg(int quality, const AdjustedPicture& picture) {
   jpeg->run(picture.pixels(), picture.size, picture.channels, quality);
 }
 
+namespace {
+
+using Kind = Adjustment::Kind;
+using Work = Adjuster::Inside;
+
+// A change needs this before it is carried out.
+enum class Needs : uint8_t {
+  kNothing,  // it changes single values, and may wait in the table; or it asks for the pixels itself
+  kPixels,   // the values that wait are in the pixels
+  kColours   // the same, and the picture has colours: a picture of one channel stays as it is
+};
+
+// How a kind of change is carried out. `run` gets the change, and behind it the changes that it holds.
+struct Way {
+  Kind kind;
+  // The operation that makes such changes, for reports; empty: several do, and the change says which has drawn it.
+  std::string_view name;
+  Needs needs;
+  void (*run)(Work& work, std::span<const Adjustment> changes, AdjustedPicture& picture);
+};
+
+float amount_of(std::span<const Adjustment> changes) { return static_cast<float>(changes.front().amount); }
+bool as_pillow(std::span<const Adjustment> changes) { return changes.front().has_pillows_values; }
+
+void run_sharpness(Work& work, std::span<const Adjustment> changes, AdjustedPicture& picture) {
+  const uint8_t* const before = work.copy_of(picture);
+  if (as_pillow(changes)) return pillow_sharpen(picture, before, amount_of(changes));
+  sharpen(picture, before, changes.front().amount);
+}
+
+void run_saturation(Work&, std::span<const Adjustment> changes, AdjustedPicture& picture) {
+  if (as_pillow(changes)) return pillow_saturate(picture, amount_of(changes));
+  saturate(picture, changes.front().amount);
+}
+
+// The hue and saturation of grey are nothing.
+void run_hsv_gains(Work& work, std::span<const Adjustment> changes, AdjustedPicture& picture) {
+  if (picture.channels == 1) return work.then(hsv_tables(changes.front().gains).value);
+  work.finish(picture);
+  map_hsv_of_pixels(hsv_tables(changes.front().gains), picture.pixels(), picture.bytes() / 3);
+}
+
+void run_one_channel(Work&, std::span<const Adjustment>, AdjustedPicture& picture) {
+  make_grey(picture);
+  keep_one_channel(picture);
+}
+
+using Changes = std::span<const Adjustment>;
+using Picture = AdjustedPicture;
+
+// In the order of the kinds.
+constexpr std::array
+    kWays = {Way{Kind::kBrightness, "brightness", Needs::kNothing,
+                 [](Work& work, Changes changes, Picture&) { work.then(brightness_table(amount_of(changes))); }},
+             Way{Kind::kContrast, "contrast", Needs::kNothing,
+                 [](Work& work, Changes changes, Picture& picture) { work.run_contrast(changes.front(), picture); }},
+             Way{Kind::kSaturation, "saturation", Needs::kColours, run_saturation},
+             Way{Kind::kHue, "hue", Needs::kColours,
+                 [](Work&, Changes changes, Picture& picture) { turn_hue(picture, amount_of(changes)); }},
+             Way{Kind::kHsvGains, "hsv-gains", Needs::kNothing, run_hsv_gains},
+             Way{Kind::kGamma, "gamma", Needs::kNothing,
+                 [](Work& work, Changes changes, Picture&) {
+                   work.then(gamma_table(amount_of(changes), static_cast<float>(changes.front().gain)));
+                 }},
+             Way{Kind::kGrey, "grayscale", Needs::kColours,
+                 [](Work&, Changes, Picture& picture) { make_grey(picture); }},
+             Way{Kind::kOneChannel, "grayscale", Needs::kColours, run_one_channel},
+             Way{Kind::kPermutation, "channel-permutation", Needs::kNothing,
+                 [](Work& work, Changes changes, Picture& picture) {
+                   if (picture.channels == 3) work.permute(changes.front().order);
+                 }},
+             Way{Kind::kPosterize, "posterize", Needs::kNothing,
+                 [](Work& work, Changes changes, Picture&) {
+                   work.then(posterize_table(static_cast<int>(changes.front().amount)));
+                 }},
+             Way{Kind::kSolarize, "solarize", Needs::kNothing,
+                 [](Work& work, Changes changes, Picture&) { work.then(solarize_table(amount_of(changes))); }},
+             Way{Kind::kSolarizeAdd, "solarize", Needs::kNothing,
+                 [](Work& work, Changes changes, Picture&) {
+                   work.then(solarize_add_table(static_cast<int>(changes.front().amount)));
+                 }},
+             Way{Kind::kInvert, "invert", Needs::kNothing,
+                 [](Work& work, Changes, Picture&) { work.then(solarize_table(0)); }},
+             Way{Kind::kEqualize, "equalize", Needs::kNothing,
+                 [](Work& work, Changes, Picture& picture) { work.run_histograms(picture, equalize_table); }},
+             Way{Kind::kAutocontrast, "autocontrast", Needs::kNothing,
+                 [](Work& work, Changes changes, Picture& picture) {
+                   work.run_histograms(picture, as_pillow(changes) ? pillow_autocontrast_table : autocontrast_table);
+                 }},
+             Way{Kind::kSharpness, "sharpness", Needs::kPixels, run_sharpness},
+             Way{Kind::kBlur, "gaussian-blur", Needs::kPixels,
+                 [](Work& work, Changes changes, Picture& picture) { work.run_blur(changes.front(), picture); }},
+             Way{Kind::kNoise, "gaussian-noise", Needs::kPixels,
+                 [](Work&, Changes changes,
+                    Picture& picture) { add_noise(picture, *changes.front().noise, changes.front().seed); }},
+             Way{Kind::kJpeg, "jpeg", Needs::kPixels,
+                 [](Work& work, Changes changes,
+                    Picture& picture) { work.run_jpeg(static_cast<int>(changes.front().amount), picture); }},
+             Way{Kind::kOwn, "", Needs::kPixels,
+                 [](Work&, Changes changes,
+                    Picture& picture) { changes.front().own->run(changes.front().seed, picture); }},
+             Way{Kind::kWarp, "", Needs::kPixels,
+                 [](Work& work, Changes changes, Picture& picture) { work.run_warp(changes.front().warp, picture); }},
+             Way{Kind::kMix, "", Needs::kPixels,
+                 [](Work& work, Changes changes, Picture& picture) { work.run_mix(changes, picture); }}};
+
+constexpr bool are_in_order() {
+  for (size_t i = 0; i < kWays.size(); ++i)
+    if (kWays[i].kind != static_cast<Kind>(i)) return false;
+  return kWays.size() == static_cast<size_t>(Kind::kBranch);  // which a mix carries out
+}
+static_assert(are_in_order());
+
+const Way& way_of(const Adjustment& adjustment) { return kWays.at(static_cast<size_t>(adjustment.kind)); }
+
+// Runs the first of the changes, behind which the changes stand that it holds.
+void run_first(Work& work, Changes changes, Picture& picture) {
+  const Way& way = way_of(changes.front());
+  if (way.needs != Needs::kNothing) work.finish(picture);
+  if (way.needs != Needs::kColours || picture.channels != 1) way.run(work, changes, picture);
+}
+
+std::string_view name_of(const Adjustment& adjustment) {
+  const std::string_view name = way_of(adjustment).name;
+  return name.empty() ? adjustment.operation : name;
+}
+
+}  // namespace
+
 void Adjuster::Inside::run_mix(std::span<const Adjustment> mix, AdjustedPicture& picture) {
   sums.resize(picture.bytes() * sizeof(float));
   auto weight = static_cast<float>(mix.front().amount);
@@ -256,89 +321,13 @@ void Adjuster::Inside::run_mix(std::span<const Adjustment> mix, AdjustedPicture&
   for (auto left = mix.subspan(1, mix.front().held); !left.empty(); left = left.subspan(1 + left.front().held)) {
     AdjustedPicture changed{branch, picture.size, picture.channels, picture.guard};
     picture.copy_to(branch.resize(picture.bytes() + PixelRows::kSlackBytes));
-    for (size_t i = 1; i <= left.front().held; ++i) run(left.subspan(i), changed);
+    for (size_t i = 1; i <= left.front().held; ++i) run_first(*this, left.subspan(i), changed);
     finish(changed);
     weight = static_cast<float>(left.front().amount);
     change_sums(changed, [&](float& sum, uint8_t value) { sum += weight * static_cast<float>(value); });
   }
   change_sums(picture, [](float sum, uint8_t& value) { value = value_of(sum); });
 }
-
-void Adjuster::Inside::run(std::span<const Adjustment> adjustments, AdjustedPicture& picture) {
-  const Adjustment& adjustment = adjustments.front();
-  if (run_table(adjustment, picture)) return;
-  finish(picture);
-  switch (adjustment.kind) {
-    case Kind::kSharpness:
-      if (adjustment.has_pillows_values)
-        return pillow_sharpen(picture, copy_of(picture), static_cast<float>(adjustment.amount));
-      return sharpen(picture, copy_of(picture), adjustment.amount);
-    case Kind::kBlur:
-      return run_blur(adjustment, picture);
-    case Kind::kNoise:
-      return add_noise(picture, *adjustment.noise, adjustment.seed);
-    case Kind::kJpeg:
-      return run_jpeg(static_cast<int>(adjustment.amount), picture);
-    case Kind::kWarp:
-      return run_warp(adjustment.warp, picture);
-    case Kind::kMix:
-      return run_mix(adjustments, picture);
-    default:
-      return run_colours(adjustment, picture);
-  }
-}
-
-namespace {
-
-// The operation that makes this change; where several ones do, the one that has drawn it.
-std::string_view name_of(const Adjustment& adjustment) {
-  using Kind = Adjustment::Kind;
-  switch (adjustment.kind) {
-    case Kind::kBrightness:
-      return "brightness";
-    case Kind::kContrast:
-      return "contrast";
-    case Kind::kSaturation:
-      return "saturation";
-    case Kind::kHue:
-      return "hue";
-    case Kind::kHsvGains:
-      return "hsv-gains";
-    case Kind::kGamma:
-      return "gamma";
-    case Kind::kGrey:
-    case Kind::kOneChannel:
-      return "grayscale";
-    case Kind::kPermutation:
-      return "channel-permutation";
-    case Kind::kPosterize:
-      return "posterize";
-    case Kind::kSolarize:
-    case Kind::kSolarizeAdd:
-      return "solarize";
-    case Kind::kInvert:
-      return "invert";
-    case Kind::kEqualize:
-      return "equalize";
-    case Kind::kAutocontrast:
-      return "autocontrast";
-    case Kind::kSharpness:
-      return "sharpness";
-    case Kind::kBlur:
-      return "gaussian-blur";
-    case Kind::kNoise:
-      return "gaussian-noise";
-    case Kind::kJpeg:
-      return "jpeg";
-    case Kind::kWarp:
-    case Kind::kMix:
-    case Kind::kBranch:
-      break;
-  }
-  return adjustment.operation;
-}
-
-}  // namespace
 
 Adjuster::Adjuster() : inside_(std::make_unique<Inside>()) {}
 Adjuster::~Adjuster() = default;
@@ -354,10 +343,10 @@ void Adjuster::run(std::span<const Adjustment> adjustments, size_t pass, Adjuste
     const std::string_view name = name_of(adjustments[i]);
     const media::Lap lap(timer, name);
     if (guard_ != nullptr) guard_->doing(name);
-    inside_->run(adjustments.subspan(i), picture);
+    run_first(*inside_, adjustments.subspan(i), picture);
     last = name;
   }
-  if (!inside_->waits()) return;
+  if (!inside_->waits) return;
   const media::Lap lap(timer, last);
   inside_->finish(picture);
 }

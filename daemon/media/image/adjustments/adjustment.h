@@ -23,6 +23,18 @@
 namespace spdld::image {
 
 class NoiseTable;
+struct AdjustedPicture;
+
+// A change that one operation alone makes, by its own code. Constant after construction; any thread.
+class OwnChange {
+ public:
+  // `drawn`: what the operation has drawn for the sample (Adjustment::seed). Changes the values of the picture's
+  // pixels, and neither its size nor its channels.
+  virtual void run(uint64_t drawn, const AdjustedPicture& picture) const = 0;
+
+ protected:
+  ~OwnChange() = default;
+};
 
 // One drawn change.
 struct Adjustment {
@@ -46,6 +58,7 @@ struct Adjustment {
     kBlur,          // `amount`: sigma in pixels; `taps_across` and `taps_down`
     kNoise,         // `noise` and `seed`
     kJpeg,          // `amount`: the quality of a JPEG that the picture was
+    kOwn,           // `own` and `seed`
     kWarp,          // `warp`
     kMix,           // the sum of the picture times `amount` and of its branches; all these amounts are 1 together
     kBranch         // of a mix: a copy of the picture, changed by the adjustments that it holds, times `amount`
@@ -58,7 +71,8 @@ struct Adjustment {
   std::array<uint8_t, 3> order = {0, 1, 2};  // channel i of the result is channel order[i] of the picture
   int taps_across = 1, taps_down = 1;        // odd, at most kTapsMax
   const NoiseTable* noise = nullptr;         // lives as long as the operation
-  uint64_t seed = 0;                         // of the noise
+  const OwnChange* own = nullptr;            // the same
+  uint64_t seed = 0;                         // of the noise; or what an own change has drawn
   Warp warp = {};
   bool has_pillows_values = false;  // of kContrast, kSaturation, kAutocontrast and kSharpness: not torchvision's
   std::string_view operation = {};  // that has drawn it; a text that lives for ever
@@ -108,6 +122,7 @@ struct AdjustedPicture {
 // Carries adjustments out, and keeps the memory that they need. One decode thread.
 class Adjuster {
  public:
+  struct Inside;
   Adjuster();
   ~Adjuster();
   // In order; an adjustment behind another pass is left out. `picture` is changed in its memory; kOneChannel and
@@ -120,7 +135,6 @@ class Adjuster {
   }
 
  private:
-  struct Inside;
   std::unique_ptr<Inside> inside_;
   media::WorkTimer* timer_ = nullptr;
   media::WorkGuard* guard_ = nullptr;

@@ -1,0 +1,14 @@
+// The type of each source of config/source_table.inc, and the parameters that several types have. Pure; any thread.
+#pragma once
+
+#include <string_view>
+
+#include "config/catalogue.h"
+
+namespace spdld::config::source_types {
+
+#define SOURCE(name, room) SourceType name();
+#include "config/source_table.inc"
+#undef SOURCE
+
+}  // namespace spdld::config::source_types
