@@ -14,7 +14,7 @@ TABLES = {"table.inc": ("OPERATION", "BATCH_OPERATION"), "source_table.inc": ("S
 OWN = ("config/operations/", "config/batch_operations/", "config/source", "daemon/media/", "daemon/mixing/", "daemon/source/",
        "client/python/")
 # Names that are keys, units, fields or other words as well: of these, only the ways in which code asks for an operation count.
-WORDS = {"bytes", "boxes", "images", "jpeg", "manifest", "pad", "points", "records"}
+WORDS = {"bytes", "boxes", "images", "jpeg", "lines", "manifest", "pad", "points", "records"}
 # Help texts that name operations as examples. Each is a name of the table.
 EXAMPLES = {"horizontal-flip", "color-jitter", "parse-int", "parse-float", "image-folder"}
 
