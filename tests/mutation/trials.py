@@ -14,7 +14,7 @@ SUPPORT = Path(__file__).resolve().parents[1] / "support"
 # As in tests/run, so that the compiler cache has all that the tests' own builds compiled.
 SETUP = ("-Dwerror=true", "--buildtype=debugoptimized", "-Dcpp_args=-g1", "-Dc_args=-g1")
 PARQUET = "-Dparquet=enabled"  # of a project that has such an option
-FAILED_CASE = re.compile(r"^(?:FAILED [^:\n]*: |FAIL: |ERROR: )(.+)$", re.MULTILINE)
+FAILED_CASE = re.compile(r"^(?:FAILED |FAIL: |ERROR: )(.+)$", re.MULTILINE)  # of one_test.py, and of unittest
 TIMES_AS_LONG, LEAST_S = 5, 30  # the time limit: so many times what the unchanged program took, and by default at least so long
 BUILD_LIMIT_S = 3600
 MEMORY_MAX = 12 << 30  # of a test's process

@@ -179,6 +179,7 @@ TEST_CASE("recorder: the times of a recording that is gone do not end the next o
     rig.process.end();
     rig.run_for(20ms);
     REQUIRE_FALSE(is_on());
+    rig.run_for(250ms);  // beyond its end
   }
   SECTION("the last time to fetch one that was fetched") {
     const std::string number = rig.start("0.1");

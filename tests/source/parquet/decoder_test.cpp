@@ -174,6 +174,22 @@ TEST_CASE("values that are more than the limit are refused, whatever the file sa
   CHECK(values.error().trouble == Trouble::kContent);
 }
 
+TEST_CASE("a column that has another number of rows than its row group is refused") {
+  const auto file = write_file(1, 500);
+  Table table = test::parquet::table_of({file.bytes});
+  for (size_t column = 0; column < 3; ++column) {
+    for (const uint64_t rows : {1, 499, 501, 5'000}) {
+      CAPTURE(column, rows);
+      table.groups[0].rows = rows;
+      const auto values = decoded(table, file.bytes, 0, column);
+      REQUIRE_FALSE(values);
+      CHECK(values.error().trouble == Trouble::kContent);
+    }
+    table.groups[0].rows = 500;
+    CHECK(decoded(table, file.bytes, 0, column));
+  }
+}
+
 TEST_CASE("a damaged file is refused, or gives values: any byte may be another") {
   const auto file = write_file(1, 60);
   size_t refused = 0;
