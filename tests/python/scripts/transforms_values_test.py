@@ -9,6 +9,7 @@ import unittest
 from pathlib import Path
 
 import torchvision_v2
+from spdld._computing import arithmetic
 from spdld._operations import ARGUMENTS, ONLY_V2
 from spdld._script import Script
 from spdld._toml import operations_text
@@ -133,6 +134,23 @@ class OddValues(unittest.TestCase):
                 made = converted(next(node.value for node in read.nodes(ast.Assign)), read.transform, faults, "transforms")
                 self.assertEqual([entry["fill"] for entry in made if entry["op"] == "pad"], [] if expected is None else [expected])
                 self.assertEqual(len(faults), expected is None)
+
+
+class Arithmetic(unittest.TestCase):
+    def test_is_pythons_own(self):
+        for text in ("7 // 2", "-7 // 2", "7.5 // 2", "7 / 2", "6 / 3", "7 % 4", "-7 % 4", "7 - 9", "2 + 0.5", "3 * 4", "2 ** 5",
+                     "2 ** -1", "(1, 2) + (3,)", "[1] * 3", "3 * (2,)"):
+            with self.subTest(text):
+                node, expected = ast.parse(text, mode="eval").body, eval(text)
+                got = arithmetic(node.op, *(eval(ast.unparse(side)) for side in (node.left, node.right)))
+                self.assertEqual((type(got), got), (type(expected), expected))
+
+    def test_bounds(self):
+        for operator, left, right in ((ast.Pow(), 2, 65), (ast.Pow(), 1_000_001, 2), (ast.Mult(), [0] * 4096, 2),
+                                      (ast.Mod(), "%s", 1)):
+            with self.subTest(type(operator).__name__), self.assertRaises(TypeError):
+                arithmetic(operator, left, right)
+        self.assertEqual(arithmetic(ast.Pow(), 2, 64), 2 ** 64)
 
 
 if __name__ == "__main__":

@@ -181,6 +181,8 @@ TEST_CASE("boxes that end at a point whose byte has a stuffed zero have libjpeg'
       CHECK(decoders.is_right(jpeg, index, box) == true);
       // From its own bytes alone: where they are not enough, libjpeg would decode the picture without the index.
       Bytes changed = jpeg;
+      const auto begin = changed.begin() + static_cast<ptrdiff_t>(scan);
+      std::fill(begin, begin + static_cast<ptrdiff_t>(points->point(point - 1).bit / 8), uint8_t{0x5A});
       std::fill(changed.begin() + static_cast<ptrdiff_t>(at + 2), changed.end() - 2, uint8_t{0x5A});
       CHECK(decoders.is_as(changed, index, box, jpeg));
     }
