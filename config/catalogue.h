@@ -1,4 +1,4 @@
-// The one table of sources, and the help on operations and sources. A type is one line of config/source_table.inc, its
+// The one table of sources, and the help on operations and sources. A type is one line of config/sources.inc, its
 // description in config, and its code in a room of daemon/source. The checks of config/checks/load.h, `spdlctl ops` and
 // the documentation all read the tables; the daemon binds each name to code (a test holds the two together). Constant
 // data; any thread.

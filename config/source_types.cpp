@@ -1,4 +1,4 @@
-// The types of source of config/source_table.inc that have no file of their own.
+// The types of source of config/sources.inc that have no file of their own.
 #include "config/source_types.h"
 
 #include <algorithm>
@@ -332,7 +332,7 @@ SourceType parquet() {
 std::span<const SourceType> sources() {
   static const std::vector<SourceType> table = {
 #define SOURCE(name, room) source_types::name(),
-#include "config/source_table.inc"
+#include "config/sources.inc"
 #undef SOURCE
   };
   return table;

@@ -1,4 +1,4 @@
-// The type of each source of config/source_table.inc, and the parameters that several types have. Pure; any thread.
+// The type of each source of config/sources.inc, and the parameters that several types have. Pure; any thread.
 #pragma once
 
 #include <string_view>
@@ -8,7 +8,7 @@
 namespace spdld::config::source_types {
 
 #define SOURCE(name, room) SourceType name();
-#include "config/source_table.inc"
+#include "config/sources.inc"
 #undef SOURCE
 
 }  // namespace spdld::config::source_types

@@ -184,7 +184,7 @@ struct Places {
   std::shared_ptr<const store::Stores> stores = {};  // the remote stores that it may use; null: none
 };
 
-// Lists `spec`, whose type is one of config/source_table.inc. Symlinks are followed. Throws SetupError with a sentence
+// Lists `spec`, whose type is one of config/sources.inc. Symlinks are followed. Throws SetupError with a sentence
 // for a missing or empty folder, a folder without a picture, or an archive that is no tar; and for a listing that
 // misses something (Listing::missing), unless `spec.on_missing` says to go on with the rest: a tar cut in the middle
 // then gives the samples before the cut. `stop` ends it early with Trouble::kStopping. image-folder reads the parameter

@@ -40,7 +40,7 @@ struct SourceOpening {
 
 // open_image_folder() and so on: of each type of source.
 #define SOURCE(name, room) std::unique_ptr<Listing> open_##name(const SourceOpening& opening);
-#include "config/source_table.inc"
+#include "config/sources.inc"
 #undef SOURCE
 
 }  // namespace spdld::source

@@ -102,7 +102,7 @@ TEST_CASE("a type is called as its line in the table", "[config]") {
   for (size_t i = 0; i < batch_lines.size(); ++i) CHECK(batch_operations()[i].name == written(batch_lines[i]));
   const std::vector<std::string> source_lines = {
 #define SOURCE(name, room) #name,
-#include "config/source_table.inc"
+#include "config/sources.inc"
 #undef SOURCE
   };
   REQUIRE(sources().size() == source_lines.size());

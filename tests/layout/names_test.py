@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
 import cases  # noqa: E402
 
-TABLES = {"table.inc": ("OPERATION", "BATCH_OPERATION"), "source_table.inc": ("SOURCE",)}
+TABLES = {"operations.inc": ("OPERATION",), "batch_operations.inc": ("BATCH_OPERATION",), "sources.inc": ("SOURCE",)}
 # Rooms that are an operation's or a source's own.
 OWN = ("config/operations/", "config/batch_operations/", "config/source", "daemon/media/", "daemon/mixing/", "daemon/source/",
        "client/python/")

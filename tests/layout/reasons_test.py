@@ -21,7 +21,7 @@ class TheMediaRooms(unittest.TestCase):
 
     def test_tell_faults_of_ffmpeg_in_words(self):
         """av_strerror() writes the number of a fault that it does not know, and avcodec_get_name() no name that users know."""
-        sources = {path.name: path.read_text() for path in (ROOT / "daemon/media/ffmpeg").glob("*.cpp")}
+        sources = {path.name: path.read_text() for path in (ROOT / "daemon/media/ffmpeg").rglob("*.cpp")}
         callers = [name for name, text in sources.items() if "lib::av_strerror(" in text]
         self.assertEqual(callers, ["handles.cpp"])
         self.assertRegex(sources["handles.cpp"], r"if \(lib::av_strerror\([^;]*\) < 0\)\s*return \"")
@@ -33,7 +33,7 @@ class TheMediaRooms(unittest.TestCase):
     def test_call_damaged_what_is_damaged(self):
         """Of sounds, one sentence says it, behind the looks at what FFmpeg lacks and at what changes on the way."""
         text = "".join(path.read_text() for room in ("audio", "flac") for path in (ROOT / f"daemon/media/{room}").glob("*.cpp"))
-        text += "".join((ROOT / f"daemon/media/ffmpeg/{name}.cpp").read_text() for name in
+        text += "".join((ROOT / f"daemon/media/ffmpeg/sound/{name}.cpp").read_text() for name in
                         ("audio_decoder", "audio_index", "audio_link", "link_indexer", "packet_samples", "wave_format"))
         self.assertEqual(re.findall(r'"[^"\n]*damaged[^"\n]*"', text), ['" s, can\'t be decoded: its data is damaged"'])
         refusal = text[text.index("Error refusal(int fault)"):]

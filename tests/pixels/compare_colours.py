@@ -18,7 +18,7 @@ from PIL import Image
 from dump import Daemon
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "python"))
+sys.path.insert(0, str(ROOT / "tests/python/scripts"))
 from torchvision_v2 import is_there, load_torchvision_v2  # noqa: E402
 
 SKIPPED = 77  # Meson's

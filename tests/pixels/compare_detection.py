@@ -20,7 +20,7 @@ from dump import Program
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PYCOCOTOOLS = ROOT / "build" / "pycocotools"  # tests/run puts it there
-sys.path[1:1] = [str(ROOT / "tests" / "python"), str(ROOT / "tests" / "support"), str(PYCOCOTOOLS)]
+sys.path[1:1] = [str(ROOT / "tests/python/scripts"), str(ROOT / "tests" / "support"), str(PYCOCOTOOLS)]
 from draws import Draw  # noqa: E402
 from torchvision_v2 import is_there, load_torchvision_v2  # noqa: E402
 

@@ -19,7 +19,7 @@ from PIL import Image
 from compare_formats import FAILED, check
 from dump import Daemon
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python/scripts"))
 from torchvision_v2 import is_there, load_torchvision_v2  # noqa: E402
 
 if is_there():

@@ -18,7 +18,7 @@ from PIL import Image
 from dump import Daemon
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[1:1] = [str(ROOT / "tests" / "python"), str(ROOT / "tests" / "support")]
+sys.path[1:1] = [str(ROOT / "tests/python/scripts"), str(ROOT / "tests" / "support")]
 from draws import Draw, beta, parts  # noqa: E402
 from torchvision_v2 import is_there, load_torchvision_v2  # noqa: E402
 

@@ -13,7 +13,7 @@ from random import Random
 from unittest import mock
 
 TESTS = Path(__file__).resolve().parents[1]
-for folder in ("support", "python"):
+for folder in ("support", "python", "python/gpu"):
     sys.path.insert(0, str(TESTS / folder))
 from daemon import Daemon  # noqa: E402
 from fake_gpu import FakeGpu  # noqa: E402
@@ -37,7 +37,7 @@ class RandomPipelines(unittest.TestCase):
         with mock.patch.dict(os.environ, gpus.environment):
             daemon = Daemon(PROGRAM)
         self.addCleanup(daemon.close)
-        path = os.pathsep.join([os.environ.get("PYTHONPATH", ""), str(TESTS / "python")])
+        path = os.pathsep.join([os.environ.get("PYTHONPATH", ""), str(TESTS / "python"), str(TESTS / "python/gpu")])
         environment = {**os.environ, **gpus.environment, "PYTHONPATH": path}
         each = -(-CASES // PARTS)
         trainers = [subprocess.Popen([sys.executable, Path(__file__).parent / "trainer.py", daemon.socket,

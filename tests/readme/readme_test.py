@@ -22,9 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
-sys.path.insert(0, str(ROOT / "tests/layout"))
 import cases  # noqa: E402
-import layout  # noqa: E402
 import pages  # noqa: E402
 from commands import Commands, lines_of  # noqa: E402
 from daemon import make_pictures  # noqa: E402
@@ -210,13 +208,6 @@ class ThePages(unittest.TestCase):
         known = {operation["name"] for operation in json.loads(done.stdout)["operations"]}
         listed = set(re.findall(r"^\| `([a-z-]+)` \|", (ROOT / "docs/pipelines.md").read_text(), re.MULTILINE))
         self.assertEqual(known - listed, set())
-
-    def test_the_table_of_rooms_has_every_room(self):
-        text = (ROOT / "docs/architecture.md").read_text()
-        listed = {room.rstrip("/") for room in re.findall(r"^\| `([a-z0-9/]+)` \|", text, re.MULTILINE)}
-        rooms = {room for room in layout.ROOMS if room not in ("daemon", "tests/support")}
-        self.assertEqual(rooms - listed, set())
-        self.assertEqual({room for room in listed if not (ROOT / room).is_dir()}, set())
 
     def test_mermaid_is_balanced(self):
         for block in blocks("mermaid"):

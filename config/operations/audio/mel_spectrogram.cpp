@@ -11,7 +11,7 @@ std::string bind_mel(const OperationSpec& spec, Signature& signature) {
   const MelSettings settings = mel_settings(spec, signature);
   if (std::string fault = mel_fault(settings); !fault.empty()) return fault;
   std::string fault = bind_spectra(spec, signature, settings.frames, {{settings.mels}, settings.is_time_first});
-  signature.tensor().holds = HeldSpectrogram{settings.is_time_first ? 0 : 1};
+  if (fault.empty()) signature.tensor().holds = HeldSpectrogram{settings.is_time_first ? 0 : 1};
   return fault;
 }
 

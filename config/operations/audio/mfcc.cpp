@@ -12,7 +12,7 @@ std::string bind_cepstrum(const OperationSpec& spec, Signature& signature) {
   if (std::string fault = cepstrum_fault(settings); !fault.empty()) return fault;
   const bool is_time_first = settings.mel.is_time_first;
   std::string fault = bind_spectra(spec, signature, settings.mel.frames, {{settings.coefficients}, is_time_first});
-  signature.tensor().holds = HeldSpectrogram{is_time_first ? 0 : 1};
+  if (fault.empty()) signature.tensor().holds = HeldSpectrogram{is_time_first ? 0 : 1};
   return fault;
 }
 

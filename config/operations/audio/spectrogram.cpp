@@ -15,7 +15,7 @@ std::string bind_spectrogram(const OperationSpec& spec, Signature& signature) {
   std::vector<Dimension> of_frame = {settings.frames.bins()};
   if (settings.is_complex) of_frame.insert(of_frame.begin(), 2);
   std::string fault = bind_spectra(spec, signature, settings.frames, {std::move(of_frame), settings.is_time_first});
-  if (!settings.is_complex) signature.tensor().holds = HeldSpectrogram{settings.is_time_first ? 0 : 1};
+  if (fault.empty() && !settings.is_complex) signature.tensor().holds = HeldSpectrogram{settings.is_time_first ? 0 : 1};
   return fault;
 }
 

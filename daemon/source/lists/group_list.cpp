@@ -9,7 +9,7 @@
 namespace spdld::source {
 namespace {
 
-constexpr uint64_t kNoLine = UINT64_MAX;
+constexpr uint64_t kNoLineYet = UINT64_MAX;
 
 [[noreturn]] void refuse(const std::string& message) { throw SetupError(Trouble::kUsage, message); }
 
@@ -40,23 +40,23 @@ std::vector<uint64_t> read_sample_groups(const std::string& path, std::string_vi
   const std::string what = std::string(key) + ": " + path;
   const std::string text = read_list_file(path, what, listing, stamps);
   const auto [lines, groups] = lines_of(text, what);
-  std::vector<uint64_t> line_of(listing.size(), kNoLine);
-  uint64_t again = kNoLine, again_id = 0;  // the first line that gives a sample another group
+  std::vector<uint64_t> line_of(listing.size(), kNoLineYet);
+  uint64_t again = kNoLineYet, again_id = 0;  // the first line that gives a sample another group
   for (const NamedSample& sample : find_samples(lines, what, listing, stop)) {
     const uint64_t other = std::exchange(line_of[sample.id], sample.line);
-    if (other == kNoLine || groups[other] == groups[sample.line]) continue;
+    if (other == kNoLineYet || groups[other] == groups[sample.line]) continue;
     const uint64_t later = std::max(other, sample.line);
     if (later < again) {
       again = later;
       again_id = sample.id;
     }
   }
-  if (again != kNoLine)
+  if (again != kNoLineYet)
     refuse(what + ", line " + std::to_string(lines[again].line) + ": sample " + std::to_string(again_id) + " (" +
            shown(listing.name(again_id)) + ") has another group in another line: name one group for each sample.");
-  const auto missing = std::count(line_of.begin(), line_of.end(), kNoLine);
+  const auto missing = std::count(line_of.begin(), line_of.end(), kNoLineYet);
   if (missing > 0) {
-    const auto first = static_cast<uint64_t>(std::find(line_of.begin(), line_of.end(), kNoLine) - line_of.begin());
+    const auto first = static_cast<uint64_t>(std::find(line_of.begin(), line_of.end(), kNoLineYet) - line_of.begin());
     refuse(what + " has no group for " + std::to_string(missing) + " of " + std::to_string(listing.size()) +
            " samples, the first of them " + shown(listing.name(first)) + ": add a line for each of them.");
   }

@@ -26,7 +26,7 @@ using OpenFiles = std::unique_ptr<Listing> (*)(const SourceOpening&);
 // In the order of the table, as config::sources().
 constexpr OpenFiles kOpen[] = {
 #define SOURCE(name, room) &open_##name,
-#include "config/source_table.inc"
+#include "config/sources.inc"
 #undef SOURCE
 };
 

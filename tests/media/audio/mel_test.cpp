@@ -233,6 +233,11 @@ TEST_CASE("what a spectrogram can't be made of", "[audio]") {
   CHECK_THAT(error({{"samples", second}, {"rate", second}, {"channels", int64_t{2}}}, whisper),
              Catch::Contains("one channel"));
   CHECK_THAT(error({{"samples", int64_t{100}}, {"rate", second}}, whisper), Catch::Contains("too short for a frame"));
+  for (const char* other : {"spectrogram", "mfcc"}) {
+    const OneChain chain{{operation("decode-audio", {{"samples", int64_t{100}}, {"rate", second}}),
+                          operation(other, {{"preset", Text("torchaudio")}})}};
+    CHECK_THAT(chain.error<float>("").message, Catch::Contains("too short for a frame"));
+  }
   const auto with = [&](std::string_view name, config::Value value) {
     config::Parameters changed = whisper;
     changed.emplace(name, std::move(value));

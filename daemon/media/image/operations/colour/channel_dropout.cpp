@@ -41,8 +41,8 @@ class ChannelDropout final : public AdjustingStep, private OwnChange {
 
 namespace spdld::media::ops {
 
-void channel_dropout(const Part& part, Nodes& nodes) {
-  image::program_node(nodes).add(std::make_unique<image::ChannelDropout>(part.spec));
+void channel_dropout(const PlacedOperation& placed, Nodes& nodes) {
+  image::program_node(nodes).add(std::make_unique<image::ChannelDropout>(placed.spec));
 }
 
 }  // namespace spdld::media::ops
