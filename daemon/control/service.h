@@ -135,7 +135,8 @@ class AttachReply {
   virtual void spec_refused(const std::string& message) { refused({Trouble::kDenied, message}); }
   // Receives the ring's batches; valid as long as the attachment.
   virtual delivery::Reader& reader() = 0;
-  virtual void failed(const Error& error) = 0;  // after attached: the ring gives no further batch
+  // The ring gives no further batch. Told behind ATTACHED, where it comes before.
+  virtual void failed(const Error& error) = 0;
   // After attached: a seek that was accepted at first has failed; another seek may follow.
   virtual void seek_refused(uint32_t request, const Error& error) = 0;
   // Whether the client has gone, even where the news of it is still on its way. Its last messages are taken before this

@@ -314,6 +314,7 @@ void SessionReply::attached(std::unique_ptr<Attachment> attachment, const Attach
   std::vector<int> fds = fds_of(info);
   if (classes.memory) fds.push_back(classes.memory.get());
   session->send(bytes, fds);
+  if (failed_before_) failed(*failed_before_);
 }
 
 void SessionReply::on_ready(const batch::Batch& batch, uint64_t generation, uint32_t run) {
@@ -353,6 +354,10 @@ void SessionReply::seek_refused(uint32_t request, const Error& error) {
 }
 
 void SessionReply::failed(const Error& error) {
+  if (attachment_ == 0) {
+    failed_before_ = error;
+    return;
+  }
   const auto session = session_.lock();
   if (!session || session->state_ == Session::State::kEnded) return;
   auto& builder = session->builder_;

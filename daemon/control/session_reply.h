@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -33,7 +34,8 @@ class SessionReply final : public AttachReply,
 
   std::weak_ptr<Session> session_;
   const uint32_t request_;
-  uint32_t attachment_ = 0;
+  uint32_t attachment_ = 0;  // 0: not attached yet
+  std::optional<Error> failed_before_;
   const batch::Layout* layout_ = nullptr;
   HiddenPaths hidden_;
   bool refused_ = false;  // what comes of the request after that is given back

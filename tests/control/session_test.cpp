@@ -315,6 +315,31 @@ TEST_CASE("digests of keys go both ways, and stay away from an ATTACHED that the
   }
 }
 
+TEST_CASE("a ring that fails while its client attaches is told behind ATTACHED") {
+  const OneRing ring;
+  Notes notes;
+  Served served;
+  served.service.on_attach = [&](const control::Client&, const control::AttachRequest&,
+                                 const std::shared_ptr<control::AttachReply>& to) {
+    to->failed({Trouble::kContent, "the pipeline broke"});
+    to->attached(std::make_unique<NotingAttachment>(notes), ring.info());
+  };
+  RawClient client(served.path());
+  client.hello();
+  client.send_attach(9, "p");
+  auto heard = client.hear();
+  REQUIRE(heard);
+  const auto* attached = heard->message().body_as_Attached();
+  REQUIRE(attached);
+  const uint32_t number = attached->attachment();
+  heard = client.hear();
+  REQUIRE(heard);
+  const auto* failed = heard->message().body_as_Failed();
+  REQUIRE(failed);
+  CHECK(failed->attachment() == number);
+  CHECK_THAT(std::string(proto::text_of(failed->message())), Catch::Contains("the pipeline broke"));
+}
+
 TEST_CASE("an attach that is answered after its client has gone is given back at once") {
   OneRing ring;
   Notes notes;

@@ -23,6 +23,7 @@ using FlacSamples = std::vector<int32_t>;
 class FlacBits {
  public:
   void put(uint64_t value, unsigned bits) {
+    for (; bits > 64; --bits) put_bit(false);
     for (; bits > 0; --bits) put_bit((value >> (bits - 1) & 1) != 0);
   }
   void put_unary(uint64_t zeroes) {
