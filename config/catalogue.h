@@ -43,7 +43,7 @@ struct SourceType {
 
 std::span<const SourceType> sources();
 const SourceType* find_source(std::string_view name);
-// The names of the types of which this is true, in the table's order: "image-folder, manifest, voc".
+// The names of the types for which `can` is true, in the table's order: "image-folder, manifest, voc".
 std::string sources_that(bool (*can)(const SourceType& type));
 
 // The field that the samples of a mix have in addition: the number of their source, in the file's order. Every sample

@@ -1,6 +1,6 @@
 // The operations of outputs: one type for each, with its name, parameters, help, and the signature that it gives for
-// the signature that it takes. Each stands in a file of its own, config/operations/NAME.cpp, and in one line of
-// config/operations.inc; its code stands in daemon/media/MEDIUM/NAME.cpp. The checks, `spdlctl ops`, the
+// the signature that it takes. Each stands in a file of its own, NAME.cpp below config/operations/MEDIUM, and in one
+// line of config/operations.inc; its code stands in NAME.cpp below daemon/media/MEDIUM. The checks, `spdlctl ops`, the
 // documentation and the daemon read the same types, so that a chain is right for all of them or for none. Constant
 // data and pure functions; any thread.
 #pragma once
@@ -139,8 +139,8 @@ bool may_be_held(const OperationType& operation);
 
 std::span<const OperationType> operations();
 const OperationType* find_operation(std::string_view name);
-// The first operation of which this is true, for code that needs one which can do something, and for sentences that
-// name one. Throws std::logic_error where there is none.
+// The first operation for which `can` is true. Code asks for it that needs an operation of some kind, and sentences
+// name it. Throws std::logic_error where there is none.
 const OperationType& first_operation(bool (*can)(const OperationType& operation));
 // The operation that `dtype` stands for in an output. Precondition: it is one of the dtypes that output_keys() allows.
 const OperationType& number_reader(DType dtype);

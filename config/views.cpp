@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "config/text/words.h"
 #include "config/operation.h"
 #include "config/size_schedule.h"
+#include "config/text/words.h"
 
 namespace spdld::config {
 namespace {

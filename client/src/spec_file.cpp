@@ -35,8 +35,7 @@ Outcome read_file(const std::string& path, std::string& text) {
   while (done < text.size()) {
     const ssize_t count = ::pread(file.get(), text.data() + done, text.size() - done, static_cast<off_t>(done));
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0)
-      return failure(SPDLD_NOT_FOUND, "cannot read " + path + ": " + text_of_errno(errno));
+    if (count < 0) return failure(SPDLD_NOT_FOUND, "cannot read " + path + ": " + text_of_errno(errno));
     if (count == 0) break;  // it has become shorter
     done += static_cast<size_t>(count);
   }

@@ -1,5 +1,5 @@
 // A task of a stream takes neighbouring samples of an open batch, and walks one after another through the stages of the
-// pipeline. It is made of parts, each of which keeps rules of its own:
+// pipeline. It is made of parts. Each part keeps rules of its own:
 //
 //   Passage      The sample as the stages see it, with its bytes and its place in the slot.
 //   Cursor       Which samples are the task's, at which of them it is, and how many their batch has not been told of.

@@ -103,7 +103,7 @@ TEST_CASE("detach goes on as soon as the work is done, and not at its next look 
   CHECK(bench.trains([&](const Loaded& driver) {
     const abi::Stream stream = make_stream(driver);
     Clock::duration shortest = 1h;
-    for (int i = 0; i < 6; ++i) {  // of which one at least has the cores that it needs
+    for (int i = 0; i < 6; ++i) {  // at least one of the six rounds gets the cores that it needs
       Loader loader = attach_in_child(bench.options());
       Gate gate;
       Batch batch = next_in_child(loader);

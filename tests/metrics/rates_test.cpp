@@ -35,7 +35,7 @@ RingFigures ring_of(std::vector<double> waited_s, double full_s = 0) {
 
 }  // namespace
 
-TEST_CASE("of several readers the one that waited longest counts, wherever it stands") {
+TEST_CASE("the reader that waited longest counts, wherever it stands among several readers") {
   const auto [first, second] = GENERATE(table<std::vector<double>, std::vector<double>>(
       {{{1.0, 0.2}, {0.1}}, {{0.2, 1.0}, {0.1}}, {{0.2}, {0.1, 1.0}}, {{1.0}, {0.2, 0.1}}}));
   Case one;

@@ -5,8 +5,8 @@ A list is a file mutants/ROOM.txt. A line that begins with "#" before the first 
     == NAME
     One sentence: what the change does.
     file: the file that it changes, as a path from the root
-    tests: the tests, by Meson's names, of which one must fail; separated by ";". Words may follow a name, to run a part of
-           the program: of Catch2 (integration *replica*), or of tests/python/run_tests.py (python rows_test.)
+    tests: the tests, by Meson's names, separated by ";": at least one of them must fail. Words may follow a name, to run a part
+           of the program: of Catch2 (integration *replica*), or of tests/python/run_tests.py (python rows_test.)
     -- before
     the text, which the file holds exactly once
     -- after

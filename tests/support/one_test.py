@@ -85,15 +85,15 @@ def run(command, **options):
 
 
 def last_case(report):
-    """The name of the case that a report ends in: the one that the program died in."""
+    """The name of the last case in a report: the program died in this case."""
     names = re.findall(r'<TestCase name="([^"]*)"', Path(report).read_text(errors="replace"))
     return html.unescape(names[-1]) if names else "no case"
 
 
-def tell_death(command, code, report, errors):
+def tell_death(command, code, report, told):
     """Told last, and shortly: Meson shows the end of a long output alone. A sanitizer's first lines say what it found."""
     print(f"FAILED {last_case(report)}\n{command[0]} left no whole report (exit code {code})")
-    lines = errors.read().splitlines()
+    lines = told.splitlines()
     found = next((i for i, line in enumerate(lines) if SANITIZER.search(line)), None)
     if found is not None:
         print("\n".join(line[:SHOWN_LINE_MAX] for line in lines[found:found + SHOWN_LINES]))
@@ -105,12 +105,12 @@ def run_catch(command, reports):
     with tempfile.TemporaryFile("w+", errors="replace") as errors:
         code = run([*command, "-r", "xml", "-d", "yes", "-o", report], stderr=errors)
         errors.seek(0)
-        sys.stderr.write(errors.read())
-        errors.seek(0)
-        counts = count_report(report)
-        if counts is None:
-            tell_death(command, code, report, errors)
-            counts = (0, 1, 0)
+        told = errors.read()
+    sys.stderr.write(told)
+    counts = count_report(report)
+    if counts is None:
+        tell_death(command, code, report, told)
+        counts = (0, 1, 0)
     if code != 0 and counts[1] == 0:
         print(f"FAILED {command[0]}\nall cases passed, and yet the exit code is {code}")
         counts = (counts[0], 1, counts[2])

@@ -28,9 +28,9 @@ Outcome HostSlots::map(const std::vector<UniqueFd>& memory, bool copy_on_write) 
     const size_t bytes = static_cast<size_t>(status.st_size);
     void* start = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, copy_on_write ? MAP_PRIVATE : MAP_SHARED, fd.get(), 0);
     if (start == MAP_FAILED) {
-      return failure(errno == ENOMEM ? SPDLD_LIMIT : SPDLD_INTERNAL,
-                     "cannot map a slot of " + std::to_string(bytes) + " bytes (" +
-                         text_of_errno(errno) + "): see ulimit -v and vm.max_map_count");
+      return failure(errno == ENOMEM ? SPDLD_LIMIT : SPDLD_INTERNAL, "cannot map a slot of " + std::to_string(bytes) +
+                                                                         " bytes (" + text_of_errno(errno) +
+                                                                         "): see ulimit -v and vm.max_map_count");
     }
     regions_.push_back({static_cast<std::byte*>(start), bytes});
   }

@@ -4,9 +4,9 @@
 #include <string>
 
 #include "config/text/json.h"
-#include "daemon/node/reports/state.h"
 #include "daemon/node/pipelines/pipelines.h"
 #include "daemon/node/reports/sight.h"
+#include "daemon/node/reports/state.h"
 
 namespace spdld::node {
 

@@ -6,8 +6,8 @@
 
 #include "config/text/json.h"
 #include "daemon/metrics/verdict.h"
-#include "daemon/node/reports/state.h"
 #include "daemon/node/reports/sight.h"
+#include "daemon/node/reports/state.h"
 
 namespace spdld::node {
 

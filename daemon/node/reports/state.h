@@ -1,5 +1,5 @@
-// The node's state at one moment, for its reports and for the rules that read it: they stand below the node, which fills
-// this in for each of them. Control thread only; it is not kept, since what it refers to changes.
+// The node's state at one moment, for its reports and for the rules that read it: they stand below the node, which
+// fills this in for each of them. Control thread only; it is not kept, since what it refers to changes.
 #pragma once
 
 #include <sys/types.h>
@@ -14,19 +14,19 @@
 #include "daemon/control/server.h"
 #include "daemon/memory/cuda/gpus.h"
 #include "daemon/metrics/history.h"
-#include "daemon/node/settings/options.h"
 #include "daemon/node/pipelines/pipelines.h"
 #include "daemon/node/seats/quarantine.h"
 #include "daemon/node/seats/ring_use.h"
 #include "daemon/node/seats/seating.h"
 #include "daemon/node/seats/tuning.h"
+#include "daemon/node/settings/options.h"
 #include "daemon/source/fetching/fetch_router.h"
 #include "daemon/store/remote/remote_stores.h"
 
 namespace spdld::node {
 
 struct State {
-const Options& options;
+  const Options& options;
   const CpuLimit& cpu_limit;
   const FairPool& pool;
   const Pipelines& pipelines;

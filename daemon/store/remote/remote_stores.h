@@ -23,8 +23,8 @@ struct StoreReport {
   std::string uri;
   uint64_t requests = 0, failures = 0, attempts = 0, retries = 0, hedges = 0, bytes = 0, connections = 0;
   uint64_t under_way = 0;
-  uint64_t connections_max = 0;  // attempts at once, at most
-  Distribution duration_ns;      // of requests that ended well
+  uint64_t connections_max = 0;   // attempts at once, at most
+  Distribution duration_ns;       // of requests that ended well
   uint64_t failing_since_ns = 0;  // 0: its last attempt ended well
   std::string last_trouble;
 };

@@ -83,8 +83,9 @@ TEST_CASE("an index of a video from parts of its file, and from bytes that were 
   }
 }
 
-TEST_CASE("what is kept is known by the versions of FFmpeg's libraries, each of which may read files another way",
-          "[video]") {
+TEST_CASE(
+    "a kept index belongs to the versions of FFmpeg's libraries, since another version may read files another way",
+    "[video]") {
   ffmpeg::load_libraries();
   const auto version = [](unsigned number) {
     return std::to_string(number >> 16) + "." + std::to_string(number >> 8 & 0xFF) + "." +

@@ -125,7 +125,7 @@ TEST_CASE("an object of VOC that is wrong is lost, and its file and number are n
   }
 }
 
-TEST_CASE("objects behind one that is lost are read as if it were not there") {
+TEST_CASE("objects behind a lost object are read as if the lost object were not there") {
   const std::string good = corners("1", "1", "2", "2");
   for (const std::string& lost :
        {object("cat", good + "<xmin>1</xmin>"), object("cat", good, "<name>dog</name>"), object("", good),
