@@ -18,12 +18,12 @@ struct Style {
   bool is_rate() const { return seconds > 0; }
 };
 
-template <typename Part>
-void add_number(Json& out, const Part& part, const Number<Part>& number, const Style& style) {
+template <typename Figures>
+void add_number(Json& out, const Figures& part, const Number<Figures>& number, const Style& style) {
   const std::string name(number.name);
   const uint64_t value = part.*number.at;
   const bool is_time = number.unit == Unit::kNanoseconds;
-  if (style.is_rate() && number.kind == Kind::kCounter) {
+  if (style.is_rate() && number.type == MetricType::kCounter) {
     const double rate = static_cast<double>(value) / style.seconds;
     out[is_time ? name : name + "_per_s"] = is_time ? rate * 1e-9 : rate;
   } else if (is_time) {
@@ -41,10 +41,10 @@ void add_times(Json& out, const std::string& prefix, const Distribution& times) 
   out[prefix + "p99_us"] = quantile_us(0.99);
 }
 
-template <typename Part>
-void add_all(Json& out, const Part& part, const Style& style) {
-  for (const Number<Part>& number : Schema<Part>::kNumbers) add_number(out, part, number, style);
-  for (const Times<Part>& times : Schema<Part>::kTimes) add_times(out, std::string(times.prefix), part.*times.at);
+template <typename Figures>
+void add_all(Json& out, const Figures& part, const Style& style) {
+  for (const Number<Figures>& number : Schema<Figures>::kNumbers) add_number(out, part, number, style);
+  for (const Times<Figures>& times : Schema<Figures>::kTimes) add_times(out, std::string(times.prefix), part.*times.at);
 }
 
 Json with(Json names, const auto& part, const Style& style) {
@@ -72,10 +72,10 @@ Json document_of(const GpuFigures& gpu, const Style& style) { return with({{"uui
 
 Json document_of(const RoleFigures& role, const Style& style) { return with({{"role", role.role}}, role, style); }
 
-template <typename Part>
-Json list_of(const std::vector<Part>& parts, const Style& style) {
+template <typename Figures>
+Json list_of(const std::vector<Figures>& parts, const Style& style) {
   Json list = Json::array();
-  for (const Part& part : parts) list.push_back(document_of(part, style));
+  for (const Figures& part : parts) list.push_back(document_of(part, style));
   return list;
 }
 

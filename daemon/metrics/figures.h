@@ -16,26 +16,26 @@
 
 namespace spdld::metrics {
 
-enum class Kind : uint8_t {
+enum class MetricType : uint8_t {
   kCounter,  // only grows
   kLevel     // goes up and down
 };
 enum class Unit : uint8_t { kCount, kBytes, kNanoseconds };
 
-template <typename Part>
+template <typename Figures>
 struct Number {
   std::string_view name;  // "samples"; a time's name has no unit, and the name of bytes has "bytes" in it
-  Kind kind;
+  MetricType type;
   Unit unit;
-  uint64_t Part::*at;
+  uint64_t Figures::*at;
   std::string_view help;  // one sentence
 };
 
-template <typename Part>
+template <typename Figures>
 struct Times {
-  std::string_view name;    // "fill"
-  std::string_view prefix;  // of its keys in documents: "fill_" gives "fill_p50_us"
-  Distribution Part::*at;   // of nanoseconds
+  std::string_view name;      // "fill"
+  std::string_view prefix;    // of its keys in documents: "fill_" gives "fill_p50_us"
+  Distribution Figures::*at;  // of nanoseconds
   std::string_view help;
 };
 
@@ -149,220 +149,254 @@ struct NodeFigures {
 };
 
 // The names of a part's numbers.
-template <typename Part>
+template <typename Figures>
 struct Schema;
 
 template <>
 struct Schema<OperationFigures> {
-  using Part = OperationFigures;
+  using Figures = OperationFigures;
   static constexpr std::string_view kName = "operation";
-  static constexpr std::array<Number<Part>, 2> kNumbers = {{
-      {"samples", Kind::kCounter, Unit::kCount, &Part::samples, "Samples whose operations were timed."},
-      {"busy", Kind::kCounter, Unit::kNanoseconds, &Part::busy_ns, "Time of the operation on the timed samples."},
+  static constexpr std::array<Number<Figures>, 2> kNumbers = {{
+      {"samples", MetricType::kCounter, Unit::kCount, &Figures::samples, "Samples whose operations were timed."},
+      {"busy", MetricType::kCounter, Unit::kNanoseconds, &Figures::busy_ns,
+       "Time of the operation on the timed samples."},
   }};
-  static constexpr std::array<Times<Part>, 0> kTimes = {};
+  static constexpr std::array<Times<Figures>, 0> kTimes = {};
 };
 
 template <>
 struct Schema<StageFigures> {
-  using Part = StageFigures;
+  using Figures = StageFigures;
   static constexpr std::string_view kName = "stage";
-  static constexpr std::array<Number<Part>, 7> kNumbers = {{
-      {"samples", Kind::kCounter, Unit::kCount, &Part::samples, "Samples that the stage has finished."},
-      {"bytes", Kind::kCounter, Unit::kBytes, &Part::bytes, "Bytes of the samples that the stage has finished."},
-      {"failures", Kind::kCounter, Unit::kCount, &Part::failures, "Samples on which the stage has failed."},
-      {"busy", Kind::kCounter, Unit::kNanoseconds, &Part::busy_ns, "Time of work, of all lanes together."},
-      {"lanes", Kind::kLevel, Unit::kCount, &Part::lanes, "Samples that the stage may work on at once now."},
-      {"lanes_max", Kind::kLevel, Unit::kCount, &Part::lanes_max, "Samples at once, as far as the limits allow."},
-      {"waiting", Kind::kLevel, Unit::kCount, &Part::waiting, "Samples that wait for a lane now."},
+  static constexpr std::array<Number<Figures>, 7> kNumbers = {{
+      {"samples", MetricType::kCounter, Unit::kCount, &Figures::samples, "Samples that the stage has finished."},
+      {"bytes", MetricType::kCounter, Unit::kBytes, &Figures::bytes,
+       "Bytes of the samples that the stage has finished."},
+      {"failures", MetricType::kCounter, Unit::kCount, &Figures::failures, "Samples on which the stage has failed."},
+      {"busy", MetricType::kCounter, Unit::kNanoseconds, &Figures::busy_ns, "Time of work, of all lanes together."},
+      {"lanes", MetricType::kLevel, Unit::kCount, &Figures::lanes, "Samples that the stage may work on at once now."},
+      {"lanes_max", MetricType::kLevel, Unit::kCount, &Figures::lanes_max,
+       "Samples at once, as far as the limits allow."},
+      {"waiting", MetricType::kLevel, Unit::kCount, &Figures::waiting, "Samples that wait for a lane now."},
   }};
-  static constexpr std::array<Times<Part>, 2> kTimes = {{
-      {"duration", "", &Part::duration_ns, "Time of the work on one sample."},
-      {"wait", "wait_", &Part::wait_ns, "Time for which one sample waited for a lane."},
+  static constexpr std::array<Times<Figures>, 2> kTimes = {{
+      {"duration", "", &Figures::duration_ns, "Time of the work on one sample."},
+      {"wait", "wait_", &Figures::wait_ns, "Time for which one sample waited for a lane."},
   }};
 };
 
 template <>
 struct Schema<CacheFigures> {
-  using Part = CacheFigures;
+  using Figures = CacheFigures;
   static constexpr std::string_view kName = "cache";
-  static constexpr std::array<Number<Part>, 10> kNumbers = {{
-      {"samples", Kind::kLevel, Unit::kCount, &Part::samples, "Samples of the data set."},
-      {"memory_entries", Kind::kLevel, Unit::kCount, &Part::memory_entries, "Samples that are kept in memory."},
-      {"memory_bytes", Kind::kLevel, Unit::kBytes, &Part::memory_bytes, "Bytes that are kept in memory."},
-      {"disk_entries", Kind::kLevel, Unit::kCount, &Part::disk_entries, "Samples that are kept on the cache's disk."},
-      {"disk_bytes", Kind::kLevel, Unit::kBytes, &Part::disk_bytes, "Bytes that are kept on the cache's disk."},
-      {"memory_hits", Kind::kCounter, Unit::kCount, &Part::memory_hits, "Look-ups that found their sample in memory."},
-      {"disk_hits", Kind::kCounter, Unit::kCount, &Part::disk_hits, "Look-ups that found their sample on the disk."},
-      {"misses", Kind::kCounter, Unit::kCount, &Part::misses, "Look-ups that did not find their sample."},
-      {"stale", Kind::kCounter, Unit::kCount, &Part::stale, "Kept samples whose file had changed."},
-      {"refused", Kind::kCounter, Unit::kCount, &Part::refused, "Samples for which the cache had no room."},
+  static constexpr std::array<Number<Figures>, 10> kNumbers = {{
+      {"samples", MetricType::kLevel, Unit::kCount, &Figures::samples, "Samples of the data set."},
+      {"memory_entries", MetricType::kLevel, Unit::kCount, &Figures::memory_entries,
+       "Samples that are kept in memory."},
+      {"memory_bytes", MetricType::kLevel, Unit::kBytes, &Figures::memory_bytes, "Bytes that are kept in memory."},
+      {"disk_entries", MetricType::kLevel, Unit::kCount, &Figures::disk_entries,
+       "Samples that are kept on the cache's disk."},
+      {"disk_bytes", MetricType::kLevel, Unit::kBytes, &Figures::disk_bytes,
+       "Bytes that are kept on the cache's disk."},
+      {"memory_hits", MetricType::kCounter, Unit::kCount, &Figures::memory_hits,
+       "Look-ups that found their sample in memory."},
+      {"disk_hits", MetricType::kCounter, Unit::kCount, &Figures::disk_hits,
+       "Look-ups that found their sample on the disk."},
+      {"misses", MetricType::kCounter, Unit::kCount, &Figures::misses, "Look-ups that did not find their sample."},
+      {"stale", MetricType::kCounter, Unit::kCount, &Figures::stale, "Kept samples whose file had changed."},
+      {"refused", MetricType::kCounter, Unit::kCount, &Figures::refused, "Samples for which the cache had no room."},
   }};
-  static constexpr std::array<Times<Part>, 0> kTimes = {};
+  static constexpr std::array<Times<Figures>, 0> kTimes = {};
 };
 
 template <>
 struct Schema<ReaderFigures> {
-  using Part = ReaderFigures;
+  using Figures = ReaderFigures;
   static constexpr std::string_view kName = "reader";
-  static constexpr std::array<Number<Part>, 6> kNumbers = {{
-      {"pid", Kind::kLevel, Unit::kCount, &Part::pid, "The trainer's process."},
-      {"uid", Kind::kLevel, Unit::kCount, &Part::uid, "The trainer's user."},
-      {"batches", Kind::kCounter, Unit::kCount, &Part::batches, "Batches that next() has handed out."},
-      {"waited", Kind::kCounter, Unit::kNanoseconds, &Part::waited_ns, "Time in next() with room for a batch."},
-      {"leases", Kind::kLevel, Unit::kCount, &Part::leases, "Batches that were sent to the trainer and not released."},
-      {"behind", Kind::kLevel, Unit::kCount, &Part::behind, "Batches that wait for the trainer in the ring."},
+  static constexpr std::array<Number<Figures>, 6> kNumbers = {{
+      {"pid", MetricType::kLevel, Unit::kCount, &Figures::pid, "The trainer's process."},
+      {"uid", MetricType::kLevel, Unit::kCount, &Figures::uid, "The trainer's user."},
+      {"batches", MetricType::kCounter, Unit::kCount, &Figures::batches, "Batches that next() has handed out."},
+      {"waited", MetricType::kCounter, Unit::kNanoseconds, &Figures::waited_ns,
+       "Time in next() with room for a batch."},
+      {"leases", MetricType::kLevel, Unit::kCount, &Figures::leases,
+       "Batches that were sent to the trainer and not released."},
+      {"behind", MetricType::kLevel, Unit::kCount, &Figures::behind, "Batches that wait for the trainer in the ring."},
   }};
-  static constexpr std::array<Times<Part>, 0> kTimes = {};
+  static constexpr std::array<Times<Figures>, 0> kTimes = {};
 };
 
 template <>
 struct Schema<RingFigures> {
-  using Part = RingFigures;
+  using Figures = RingFigures;
   static constexpr std::string_view kName = "ring";
-  static constexpr std::array<Number<Part>, 17> kNumbers = {{
-      {"uid", Kind::kLevel, Unit::kCount, &Part::uid, "The user whose job the ring serves."},
-      {"rank", Kind::kLevel, Unit::kCount, &Part::rank, "The rank that the ring serves."},
-      {"world_size", Kind::kLevel, Unit::kCount, &Part::world_size, "The ranks of the job."},
-      {"batches", Kind::kCounter, Unit::kCount, &Part::batches, "Batches that were filled."},
-      {"samples", Kind::kCounter, Unit::kCount, &Part::samples, "Samples of the batches that were filled."},
-      {"starved", Kind::kCounter, Unit::kNanoseconds, &Part::starved_ns,
+  static constexpr std::array<Number<Figures>, 17> kNumbers = {{
+      {"uid", MetricType::kLevel, Unit::kCount, &Figures::uid, "The user whose job the ring serves."},
+      {"rank", MetricType::kLevel, Unit::kCount, &Figures::rank, "The rank that the ring serves."},
+      {"world_size", MetricType::kLevel, Unit::kCount, &Figures::world_size, "The ranks of the job."},
+      {"batches", MetricType::kCounter, Unit::kCount, &Figures::batches, "Batches that were filled."},
+      {"samples", MetricType::kCounter, Unit::kCount, &Figures::samples, "Samples of the batches that were filled."},
+      {"starved", MetricType::kCounter, Unit::kNanoseconds, &Figures::starved_ns,
        "Time in which a trainer had room and no batch was ready."},
-      {"full", Kind::kCounter, Unit::kNanoseconds, &Part::full_ns, "Time in which no slot was free to be filled."},
-      {"ready_sum", Kind::kCounter, Unit::kCount, &Part::ready_sum,
+      {"full", MetricType::kCounter, Unit::kNanoseconds, &Figures::full_ns,
+       "Time in which no slot was free to be filled."},
+      {"ready_sum", MetricType::kCounter, Unit::kCount, &Figures::ready_sum,
        "Batches that lay ready when the next batch came, added up."},
-      {"slots", Kind::kLevel, Unit::kCount, &Part::slots, "Slots of the ring."},
-      {"slot_bytes", Kind::kLevel, Unit::kBytes, &Part::slot_bytes, "Memory of one slot."},
-      {"depth", Kind::kLevel, Unit::kCount, &Part::depth, "Batches that are filled ahead of the trainer, at most."},
-      {"depth_max", Kind::kLevel, Unit::kCount, &Part::depth_max, "The greatest depth that the pipeline allows."},
-      {"batch_size", Kind::kLevel, Unit::kCount, &Part::batch_size, "Samples of a batch."},
-      {"free", Kind::kLevel, Unit::kCount, &Part::free, "Slots that are free."},
-      {"filling", Kind::kLevel, Unit::kCount, &Part::filling, "Slots that are being filled."},
-      {"ready", Kind::kLevel, Unit::kCount, &Part::ready, "Slots that wait for the trainer."},
-      {"held", Kind::kLevel, Unit::kCount, &Part::held, "Slots that the trainer holds."},
+      {"slots", MetricType::kLevel, Unit::kCount, &Figures::slots, "Slots of the ring."},
+      {"slot_bytes", MetricType::kLevel, Unit::kBytes, &Figures::slot_bytes, "Memory of one slot."},
+      {"depth", MetricType::kLevel, Unit::kCount, &Figures::depth,
+       "Batches that are filled ahead of the trainer, at most."},
+      {"depth_max", MetricType::kLevel, Unit::kCount, &Figures::depth_max,
+       "The greatest depth that the pipeline allows."},
+      {"batch_size", MetricType::kLevel, Unit::kCount, &Figures::batch_size, "Samples of a batch."},
+      {"free", MetricType::kLevel, Unit::kCount, &Figures::free, "Slots that are free."},
+      {"filling", MetricType::kLevel, Unit::kCount, &Figures::filling, "Slots that are being filled."},
+      {"ready", MetricType::kLevel, Unit::kCount, &Figures::ready, "Slots that wait for the trainer."},
+      {"held", MetricType::kLevel, Unit::kCount, &Figures::held, "Slots that the trainer holds."},
   }};
-  static constexpr std::array<Times<Part>, 2> kTimes = {{
-      {"fill", "fill_", &Part::fill_ns, "Time from the start of a batch to its last sample."},
-      {"held", "held_", &Part::held_ns, "Time for which the trainer held a batch."},
+  static constexpr std::array<Times<Figures>, 2> kTimes = {{
+      {"fill", "fill_", &Figures::fill_ns, "Time from the start of a batch to its last sample."},
+      {"held", "held_", &Figures::held_ns, "Time for which the trainer held a batch."},
   }};
 };
 
 template <>
 struct Schema<PipelineFigures> {
-  using Part = PipelineFigures;
+  using Figures = PipelineFigures;
   static constexpr std::string_view kName = "pipeline";
-  static constexpr std::array<Number<Part>, 18> kNumbers = {{
-      {"uid", Kind::kLevel, Unit::kCount, &Part::uid, "The user who opened the pipeline."},
-      {"batches", Kind::kCounter, Unit::kCount, &Part::batches, "Batches that were handed to rings."},
-      {"samples", Kind::kCounter, Unit::kCount, &Part::samples, "Samples that were handed to rings."},
-      {"substituted", Kind::kCounter, Unit::kCount, &Part::substituted, "Samples that others replaced."},
-      {"masked", Kind::kCounter, Unit::kCount, &Part::masked, "Samples that were masked."},
-      {"damaged", Kind::kCounter, Unit::kCount, &Part::damaged, "Samples that were found damaged."},
-      {"unsupported", Kind::kCounter, Unit::kCount, &Part::unsupported, "Samples in a format that is not decoded."},
-      {"too_long", Kind::kCounter, Unit::kCount, &Part::too_long, "Samples that were left out as too long."},
-      {"cpu", Kind::kCounter, Unit::kNanoseconds, &Part::cpu_ns, "CPU time of the decode threads."},
-      {"in_flight_bytes", Kind::kLevel, Unit::kBytes, &Part::in_flight_bytes, "Bytes that are read and not decoded."},
-      {"in_flight_bytes_max", Kind::kLevel, Unit::kBytes, &Part::in_flight_bytes_max, "The limit of these bytes."},
-      {"in_flight_waits", Kind::kCounter, Unit::kCount, &Part::in_flight_waits, "Reads that waited for that room."},
-      {"lent_bytes", Kind::kLevel, Unit::kBytes, &Part::lent_bytes, "Memory lent to samples for decoding."},
-      {"lent_bytes_max", Kind::kLevel, Unit::kBytes, &Part::lent_bytes_max, "The limit of this memory."},
-      {"lent_waits", Kind::kCounter, Unit::kCount, &Part::lent_waits, "Samples that waited for this memory."},
-      {"memory_waits", Kind::kCounter, Unit::kCount, &Part::memory_waits, "Samples that waited for memory."},
-      {"waiting_for_memory", Kind::kLevel, Unit::kCount, &Part::waiting_for_memory,
+  static constexpr std::array<Number<Figures>, 18> kNumbers = {{
+      {"uid", MetricType::kLevel, Unit::kCount, &Figures::uid, "The user who opened the pipeline."},
+      {"batches", MetricType::kCounter, Unit::kCount, &Figures::batches, "Batches that were handed to rings."},
+      {"samples", MetricType::kCounter, Unit::kCount, &Figures::samples, "Samples that were handed to rings."},
+      {"substituted", MetricType::kCounter, Unit::kCount, &Figures::substituted, "Samples that others replaced."},
+      {"masked", MetricType::kCounter, Unit::kCount, &Figures::masked, "Samples that were masked."},
+      {"damaged", MetricType::kCounter, Unit::kCount, &Figures::damaged, "Samples that were found damaged."},
+      {"unsupported", MetricType::kCounter, Unit::kCount, &Figures::unsupported,
+       "Samples in a format that is not decoded."},
+      {"too_long", MetricType::kCounter, Unit::kCount, &Figures::too_long, "Samples that were left out as too long."},
+      {"cpu", MetricType::kCounter, Unit::kNanoseconds, &Figures::cpu_ns, "CPU time of the decode threads."},
+      {"in_flight_bytes", MetricType::kLevel, Unit::kBytes, &Figures::in_flight_bytes,
+       "Bytes that are read and not decoded."},
+      {"in_flight_bytes_max", MetricType::kLevel, Unit::kBytes, &Figures::in_flight_bytes_max,
+       "The limit of these bytes."},
+      {"in_flight_waits", MetricType::kCounter, Unit::kCount, &Figures::in_flight_waits,
+       "Reads that waited for that room."},
+      {"lent_bytes", MetricType::kLevel, Unit::kBytes, &Figures::lent_bytes, "Memory lent to samples for decoding."},
+      {"lent_bytes_max", MetricType::kLevel, Unit::kBytes, &Figures::lent_bytes_max, "The limit of this memory."},
+      {"lent_waits", MetricType::kCounter, Unit::kCount, &Figures::lent_waits, "Samples that waited for this memory."},
+      {"memory_waits", MetricType::kCounter, Unit::kCount, &Figures::memory_waits, "Samples that waited for memory."},
+      {"waiting_for_memory", MetricType::kLevel, Unit::kCount, &Figures::waiting_for_memory,
        "Samples that wait for memory now."},
-      {"waiting_out_faults", Kind::kLevel, Unit::kCount, &Part::waiting_out_faults,
+      {"waiting_out_faults", MetricType::kLevel, Unit::kCount, &Figures::waiting_out_faults,
        "Samples whose source is asked again now."},
   }};
-  static constexpr std::array<Times<Part>, 0> kTimes = {};
+  static constexpr std::array<Times<Figures>, 0> kTimes = {};
 };
 
 template <>
 struct Schema<StoreFigures> {
-  using Part = StoreFigures;
+  using Figures = StoreFigures;
   static constexpr std::string_view kName = "store";
-  static constexpr std::array<Number<Part>, 10> kNumbers = {{
-      {"requests", Kind::kCounter, Unit::kCount, &Part::requests, "Requests that ended, well or not."},
-      {"failures", Kind::kCounter, Unit::kCount, &Part::failures, "Requests that ended with an error."},
-      {"attempts", Kind::kCounter, Unit::kCount, &Part::attempts, "Attempts of requests."},
-      {"retries", Kind::kCounter, Unit::kCount, &Part::retries, "Attempts that were made again."},
-      {"hedges", Kind::kCounter, Unit::kCount, &Part::hedges, "Second attempts beside a slow one."},
-      {"bytes", Kind::kCounter, Unit::kBytes, &Part::bytes, "Bytes of bodies."},
-      {"connections", Kind::kCounter, Unit::kCount, &Part::connections, "Connections that were opened."},
-      {"under_way", Kind::kLevel, Unit::kCount, &Part::under_way, "Attempts that are under way."},
-      {"connections_max", Kind::kLevel, Unit::kCount, &Part::connections_max, "Attempts at once, at most."},
-      {"failing", Kind::kLevel, Unit::kNanoseconds, &Part::failing_ns, "Time since which no attempt has ended well."},
+  static constexpr std::array<Number<Figures>, 10> kNumbers = {{
+      {"requests", MetricType::kCounter, Unit::kCount, &Figures::requests, "Requests that ended, well or not."},
+      {"failures", MetricType::kCounter, Unit::kCount, &Figures::failures, "Requests that ended with an error."},
+      {"attempts", MetricType::kCounter, Unit::kCount, &Figures::attempts, "Attempts of requests."},
+      {"retries", MetricType::kCounter, Unit::kCount, &Figures::retries, "Attempts that were made again."},
+      {"hedges", MetricType::kCounter, Unit::kCount, &Figures::hedges, "Second attempts beside a slow one."},
+      {"bytes", MetricType::kCounter, Unit::kBytes, &Figures::bytes, "Bytes of bodies."},
+      {"connections", MetricType::kCounter, Unit::kCount, &Figures::connections, "Connections that were opened."},
+      {"under_way", MetricType::kLevel, Unit::kCount, &Figures::under_way, "Attempts that are under way."},
+      {"connections_max", MetricType::kLevel, Unit::kCount, &Figures::connections_max, "Attempts at once, at most."},
+      {"failing", MetricType::kLevel, Unit::kNanoseconds, &Figures::failing_ns,
+       "Time since which no attempt has ended well."},
   }};
-  static constexpr std::array<Times<Part>, 1> kTimes = {{
-      {"duration", "", &Part::duration_ns, "Time of a request that ended well."},
+  static constexpr std::array<Times<Figures>, 1> kTimes = {{
+      {"duration", "", &Figures::duration_ns, "Time of a request that ended well."},
   }};
 };
 
 template <>
 struct Schema<GpuFigures> {
-  using Part = GpuFigures;
+  using Figures = GpuFigures;
   static constexpr std::string_view kName = "gpu";
-  static constexpr std::array<Number<Part>, 8> kNumbers = {{
-      {"slots", Kind::kLevel, Unit::kCount, &Part::slots, "Slots on the GPU."},
-      {"slot_bytes", Kind::kLevel, Unit::kBytes, &Part::slot_bytes, "Memory of the slots on the GPU."},
-      {"staging_bytes", Kind::kLevel, Unit::kBytes, &Part::staging_bytes, "Pinned host memory for copies."},
-      {"staging_used_bytes", Kind::kLevel, Unit::kBytes, &Part::staging_used_bytes, "Pinned host memory in use."},
-      {"copies", Kind::kCounter, Unit::kCount, &Part::copies, "Copies of batches to the GPU."},
-      {"copied_bytes", Kind::kCounter, Unit::kBytes, &Part::copied_bytes, "Bytes that were copied to the GPU."},
-      {"copy_busy", Kind::kCounter, Unit::kNanoseconds, &Part::copy_busy_ns, "Time in which copies were under way."},
-      {"resets", Kind::kCounter, Unit::kCount, &Part::resets, "How often the GPU was opened anew after a fault."},
+  static constexpr std::array<Number<Figures>, 8> kNumbers = {{
+      {"slots", MetricType::kLevel, Unit::kCount, &Figures::slots, "Slots on the GPU."},
+      {"slot_bytes", MetricType::kLevel, Unit::kBytes, &Figures::slot_bytes, "Memory of the slots on the GPU."},
+      {"staging_bytes", MetricType::kLevel, Unit::kBytes, &Figures::staging_bytes, "Pinned host memory for copies."},
+      {"staging_used_bytes", MetricType::kLevel, Unit::kBytes, &Figures::staging_used_bytes,
+       "Pinned host memory in use."},
+      {"copies", MetricType::kCounter, Unit::kCount, &Figures::copies, "Copies of batches to the GPU."},
+      {"copied_bytes", MetricType::kCounter, Unit::kBytes, &Figures::copied_bytes,
+       "Bytes that were copied to the GPU."},
+      {"copy_busy", MetricType::kCounter, Unit::kNanoseconds, &Figures::copy_busy_ns,
+       "Time in which copies were under way."},
+      {"resets", MetricType::kCounter, Unit::kCount, &Figures::resets,
+       "How often the GPU was opened anew after a fault."},
   }};
-  static constexpr std::array<Times<Part>, 0> kTimes = {};
+  static constexpr std::array<Times<Figures>, 0> kTimes = {};
 };
 
 template <>
 struct Schema<RoleFigures> {
-  using Part = RoleFigures;
+  using Figures = RoleFigures;
   static constexpr std::string_view kName = "role";
-  static constexpr std::array<Number<Part>, 3> kNumbers = {{
-      {"threads", Kind::kLevel, Unit::kCount, &Part::threads, "The daemon's threads of this role."},
-      {"cpu", Kind::kCounter, Unit::kNanoseconds, &Part::cpu_ns, "CPU time of the threads of this role."},
-      {"core_wait", Kind::kCounter, Unit::kNanoseconds, &Part::core_wait_ns,
+  static constexpr std::array<Number<Figures>, 3> kNumbers = {{
+      {"threads", MetricType::kLevel, Unit::kCount, &Figures::threads, "The daemon's threads of this role."},
+      {"cpu", MetricType::kCounter, Unit::kNanoseconds, &Figures::cpu_ns, "CPU time of the threads of this role."},
+      {"core_wait", MetricType::kCounter, Unit::kNanoseconds, &Figures::core_wait_ns,
        "Time in which the threads could have run and other threads had the cores."},
   }};
-  static constexpr std::array<Times<Part>, 0> kTimes = {};
+  static constexpr std::array<Times<Figures>, 0> kTimes = {};
 };
 
 template <>
 struct Schema<NodeFigures> {
-  using Part = NodeFigures;
+  using Figures = NodeFigures;
   static constexpr std::string_view kName = "node";
-  static constexpr std::array<Number<Part>, 27> kNumbers = {{
-      {"uptime", Kind::kLevel, Unit::kNanoseconds, &Part::uptime_ns, "Time since the daemon started."},
-      {"cpu", Kind::kCounter, Unit::kNanoseconds, &Part::cpu_ns, "CPU time of the daemon."},
-      {"decode_busy", Kind::kCounter, Unit::kNanoseconds, &Part::decode_busy_ns, "CPU time of all decode threads."},
-      {"decode_threads", Kind::kLevel, Unit::kCount, &Part::decode_threads, "Decode threads that there are."},
-      {"decode_lanes", Kind::kLevel, Unit::kCount, &Part::decode_lanes, "Decode threads that may work now."},
-      {"decode_waiting", Kind::kLevel, Unit::kCount, &Part::decode_waiting, "Tasks that wait for a decode thread."},
-      {"throttled", Kind::kCounter, Unit::kNanoseconds, &Part::throttled_ns, "Time that the CPU quota held it back."},
-      {"pss_bytes", Kind::kLevel, Unit::kBytes, &Part::pss_bytes, "Proportional memory of the daemon."},
-      {"descriptors", Kind::kLevel, Unit::kCount, &Part::descriptors, "Open file descriptors."},
-      {"descriptors_max", Kind::kLevel, Unit::kCount, &Part::descriptors_max, "The limit of open file descriptors."},
-      {"slot_bytes", Kind::kLevel, Unit::kBytes, &Part::slot_bytes, "Host memory of all rings."},
-      {"spare_slot_bytes", Kind::kLevel, Unit::kBytes, &Part::spare_slot_bytes, "Memory kept for later rings."},
-      {"in_flight_bytes", Kind::kLevel, Unit::kBytes, &Part::in_flight_bytes, "Bytes that are read and not decoded."},
-      {"in_flight_bytes_max", Kind::kLevel, Unit::kBytes, &Part::in_flight_bytes_max, "The limit of these bytes."},
-      {"in_flight_waits", Kind::kCounter, Unit::kCount, &Part::in_flight_waits, "Reads that waited for that room."},
-      {"lent_bytes", Kind::kLevel, Unit::kBytes, &Part::lent_bytes, "Memory lent to samples for decoding."},
-      {"lent_bytes_max", Kind::kLevel, Unit::kBytes, &Part::lent_bytes_max, "The limit of this memory."},
-      {"lent_waits", Kind::kCounter, Unit::kCount, &Part::lent_waits, "Samples that waited for this memory."},
-      {"memory_shortages", Kind::kCounter, Unit::kCount, &Part::memory_shortages, "Allocations that have failed."},
-      {"cache_bytes", Kind::kLevel, Unit::kBytes, &Part::cache_bytes, "Memory of the cache."},
-      {"cache_bytes_max", Kind::kLevel, Unit::kBytes, &Part::cache_bytes_max, "The limit of the cache's memory."},
-      {"cache_disk_bytes", Kind::kLevel, Unit::kBytes, &Part::cache_disk_bytes, "Disk space of the cache."},
-      {"cache_disk_bytes_max", Kind::kLevel, Unit::kBytes, &Part::cache_disk_bytes_max, "The limit of that space."},
-      {"cache_damaged", Kind::kCounter, Unit::kCount, &Part::cache_damaged, "Kept samples with a wrong checksum."},
-      {"cache_evicted", Kind::kCounter, Unit::kCount, &Part::cache_evicted,
+  static constexpr std::array<Number<Figures>, 27> kNumbers = {{
+      {"uptime", MetricType::kLevel, Unit::kNanoseconds, &Figures::uptime_ns, "Time since the daemon started."},
+      {"cpu", MetricType::kCounter, Unit::kNanoseconds, &Figures::cpu_ns, "CPU time of the daemon."},
+      {"decode_busy", MetricType::kCounter, Unit::kNanoseconds, &Figures::decode_busy_ns,
+       "CPU time of all decode threads."},
+      {"decode_threads", MetricType::kLevel, Unit::kCount, &Figures::decode_threads, "Decode threads that there are."},
+      {"decode_lanes", MetricType::kLevel, Unit::kCount, &Figures::decode_lanes, "Decode threads that may work now."},
+      {"decode_waiting", MetricType::kLevel, Unit::kCount, &Figures::decode_waiting,
+       "Tasks that wait for a decode thread."},
+      {"throttled", MetricType::kCounter, Unit::kNanoseconds, &Figures::throttled_ns,
+       "Time that the CPU quota held it back."},
+      {"pss_bytes", MetricType::kLevel, Unit::kBytes, &Figures::pss_bytes, "Proportional memory of the daemon."},
+      {"descriptors", MetricType::kLevel, Unit::kCount, &Figures::descriptors, "Open file descriptors."},
+      {"descriptors_max", MetricType::kLevel, Unit::kCount, &Figures::descriptors_max,
+       "The limit of open file descriptors."},
+      {"slot_bytes", MetricType::kLevel, Unit::kBytes, &Figures::slot_bytes, "Host memory of all rings."},
+      {"spare_slot_bytes", MetricType::kLevel, Unit::kBytes, &Figures::spare_slot_bytes,
+       "Memory kept for later rings."},
+      {"in_flight_bytes", MetricType::kLevel, Unit::kBytes, &Figures::in_flight_bytes,
+       "Bytes that are read and not decoded."},
+      {"in_flight_bytes_max", MetricType::kLevel, Unit::kBytes, &Figures::in_flight_bytes_max,
+       "The limit of these bytes."},
+      {"in_flight_waits", MetricType::kCounter, Unit::kCount, &Figures::in_flight_waits,
+       "Reads that waited for that room."},
+      {"lent_bytes", MetricType::kLevel, Unit::kBytes, &Figures::lent_bytes, "Memory lent to samples for decoding."},
+      {"lent_bytes_max", MetricType::kLevel, Unit::kBytes, &Figures::lent_bytes_max, "The limit of this memory."},
+      {"lent_waits", MetricType::kCounter, Unit::kCount, &Figures::lent_waits, "Samples that waited for this memory."},
+      {"memory_shortages", MetricType::kCounter, Unit::kCount, &Figures::memory_shortages,
+       "Allocations that have failed."},
+      {"cache_bytes", MetricType::kLevel, Unit::kBytes, &Figures::cache_bytes, "Memory of the cache."},
+      {"cache_bytes_max", MetricType::kLevel, Unit::kBytes, &Figures::cache_bytes_max,
+       "The limit of the cache's memory."},
+      {"cache_disk_bytes", MetricType::kLevel, Unit::kBytes, &Figures::cache_disk_bytes, "Disk space of the cache."},
+      {"cache_disk_bytes_max", MetricType::kLevel, Unit::kBytes, &Figures::cache_disk_bytes_max,
+       "The limit of that space."},
+      {"cache_damaged", MetricType::kCounter, Unit::kCount, &Figures::cache_damaged,
+       "Kept samples with a wrong checksum."},
+      {"cache_evicted", MetricType::kCounter, Unit::kCount, &Figures::cache_evicted,
        "Unused data sets that made room for others."},
-      {"cache_disk_failing", Kind::kLevel, Unit::kCount, &Part::cache_disk_failing,
+      {"cache_disk_failing", MetricType::kLevel, Unit::kCount, &Figures::cache_disk_failing,
        "1 while the cache's folder is not used, since something is wrong with it."},
-      {"sessions", Kind::kLevel, Unit::kCount, &Part::sessions, "Clients that are connected."},
+      {"sessions", MetricType::kLevel, Unit::kCount, &Figures::sessions, "Clients that are connected."},
   }};
-  static constexpr std::array<Times<Part>, 0> kTimes = {};
+  static constexpr std::array<Times<Figures>, 0> kTimes = {};
 };
 
 // The change between two moments: counters and distributions are differences, and levels are as in `now`. A part

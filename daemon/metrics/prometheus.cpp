@@ -51,15 +51,15 @@ void append_labels(std::string& out, const Labels& labels, std::string_view edge
 }
 
 // All parts of one kind, each with its labels; parts with the same labels are added up.
-template <typename Part>
-using Parts = std::map<Labels, Part>;
+template <typename Figures>
+using Parts = std::map<Labels, Figures>;
 
-template <typename Part>
-void add(Parts<Part>& parts, Labels labels, const Part& part) {
+template <typename Figures>
+void add(Parts<Figures>& parts, Labels labels, const Figures& part) {
   const auto [at, is_new] = parts.try_emplace(std::move(labels), part);
   if (is_new) return;
-  for (const Number<Part>& number : Schema<Part>::kNumbers) at->second.*number.at += part.*number.at;
-  for (const Times<Part>& times : Schema<Part>::kTimes) (at->second.*times.at).add(part.*times.at);
+  for (const Number<Figures>& number : Schema<Figures>::kNumbers) at->second.*number.at += part.*number.at;
+  for (const Times<Figures>& times : Schema<Figures>::kTimes) (at->second.*times.at).add(part.*times.at);
 }
 
 class Text {
@@ -74,33 +74,33 @@ class Text {
     text_.append(" ").append(value).append("\n");
   }
 
-  template <typename Part>
-  void numbers(const Parts<Part>& parts, std::initializer_list<std::string_view> without = {}) {
-    for (const Number<Part>& number : Schema<Part>::kNumbers) {
+  template <typename Figures>
+  void numbers(const Parts<Figures>& parts, std::initializer_list<std::string_view> without = {}) {
+    for (const Number<Figures>& number : Schema<Figures>::kNumbers) {
       if (std::find(without.begin(), without.end(), number.name) != without.end()) continue;
-      const bool is_time = number.unit == Unit::kNanoseconds, is_counter = number.kind == Kind::kCounter;
+      const bool is_time = number.unit == Unit::kNanoseconds, is_counter = number.type == MetricType::kCounter;
       const std::string name =
-          prefix<Part>() + std::string(number.name) + (is_time ? "_seconds" : "") + (is_counter ? "_total" : "");
+          prefix<Figures>() + std::string(number.name) + (is_time ? "_seconds" : "") + (is_counter ? "_total" : "");
       if (!parts.empty()) head(name, is_counter ? "counter" : "gauge", number.help);
       for (const auto& [labels, part] : parts) {
         const uint64_t value = part.*number.at;
         line(name, labels, is_time ? seconds_text(seconds(value)) : std::to_string(value));
       }
     }
-    for (const Times<Part>& times : Schema<Part>::kTimes) histograms(parts, times);
+    for (const Times<Figures>& times : Schema<Figures>::kTimes) histograms(parts, times);
   }
 
   std::string take() { return std::move(text_); }
 
  private:
-  template <typename Part>
+  template <typename Figures>
   static std::string prefix() {
-    return "spdld_" + std::string(Schema<Part>::kName) + "_";
+    return "spdld_" + std::string(Schema<Figures>::kName) + "_";
   }
 
-  template <typename Part>
-  void histograms(const Parts<Part>& parts, const Times<Part>& times) {
-    const std::string name = prefix<Part>() + std::string(times.name) + "_seconds";
+  template <typename Figures>
+  void histograms(const Parts<Figures>& parts, const Times<Figures>& times) {
+    const std::string name = prefix<Figures>() + std::string(times.name) + "_seconds";
     if (!parts.empty()) head(name, "histogram", times.help);
     for (const auto& [labels, part] : parts) {
       const Distribution& records = part.*times.at;

@@ -19,19 +19,19 @@ auto key_of(const StoreFigures& part) { return std::tie(part.uri); }
 auto key_of(const GpuFigures& part) { return std::tie(part.uuid); }
 auto key_of(const RoleFigures& part) { return std::tie(part.role); }
 
-template <typename Part>
-void take_off(Part& now, const Part& before) {
-  for (const Number<Part>& number : Schema<Part>::kNumbers) {
-    if (number.kind != Kind::kCounter) continue;
+template <typename Figures>
+void take_off(Figures& now, const Figures& before) {
+  for (const Number<Figures>& number : Schema<Figures>::kNumbers) {
+    if (number.type != MetricType::kCounter) continue;
     uint64_t& value = now.*number.at;
     const uint64_t old = before.*number.at;
     value -= old <= value ? old : 0;  // a counter that is smaller than before has begun anew
   }
-  for (const Times<Part>& times : Schema<Part>::kTimes) now.*times.at = (now.*times.at).since(before.*times.at);
+  for (const Times<Figures>& times : Schema<Figures>::kTimes) now.*times.at = (now.*times.at).since(before.*times.at);
 }
 
-template <typename Part>
-void take_off(std::vector<Part>& now, const std::vector<Part>& before);
+template <typename Figures>
+void take_off(std::vector<Figures>& now, const std::vector<Figures>& before);
 
 void take_off_whole(StageFigures& now, const StageFigures& before) { take_off(now, before); }
 void take_off_whole(OperationFigures& now, const OperationFigures& before) { take_off(now, before); }
@@ -52,11 +52,11 @@ void take_off_whole(PipelineFigures& now, const PipelineFigures& before) {
   take_off(now.rings, before.rings);
 }
 
-template <typename Part>
-void take_off(std::vector<Part>& now, const std::vector<Part>& before) {
-  for (Part& part : now) {
+template <typename Figures>
+void take_off(std::vector<Figures>& now, const std::vector<Figures>& before) {
+  for (Figures& part : now) {
     const auto old =
-        std::find_if(before.begin(), before.end(), [&](const Part& other) { return key_of(other) == key_of(part); });
+        std::find_if(before.begin(), before.end(), [&](const Figures& other) { return key_of(other) == key_of(part); });
     if (old != before.end()) take_off_whole(part, *old);
   }
 }

@@ -8,17 +8,17 @@ using namespace spdld::metrics;
 
 namespace {
 
-template <typename Part>
+template <typename Figures>
 void check_names() {
   std::set<std::string_view> names;
-  for (const auto& number : Schema<Part>::kNumbers) {
+  for (const auto& number : Schema<Figures>::kNumbers) {
     CAPTURE(number.name);
     CHECK(names.insert(number.name).second);
     CHECK((number.unit == Unit::kBytes) == (number.name.find("bytes") != std::string_view::npos));
     CHECK(number.help.ends_with("."));
   }
   // "held" counts slots and "held_p50_us" is a time: a prefix keeps the keys apart.
-  for (const auto& times : Schema<Part>::kTimes) CHECK((times.prefix.empty() || times.prefix.ends_with("_")));
+  for (const auto& times : Schema<Figures>::kTimes) CHECK((times.prefix.empty() || times.prefix.ends_with("_")));
 }
 
 PipelineFigures pipeline() {
