@@ -83,7 +83,7 @@ class Mix {
 
 // Shares of `weights`, which are above 0, and whole numbers with kExact.
 std::vector<uint64_t> shares_of(config::MixRule rule, std::span<const double> weights);
-// Shares without weights, of sources with so many samples each.
+// Shares without weights, of sources with `samples` samples each.
 std::vector<uint64_t> shares_of(config::MixRule rule, std::span<const uint64_t> samples);
 
 // The seed that shuffles a source of a mix: its order differs from the order of every other source of as many samples.

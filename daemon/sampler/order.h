@@ -16,7 +16,7 @@
 //
 // kOff: the listing's own order.
 //
-// With repeats, each sample of these orders has so many positions one after another (repeated augmentation: Hoffer et
+// With repeats, each sample of an order has `repeats` positions one after another (repeated augmentation: Hoffer et
 // al., "Augment your batch", CVPR 2020; Berman et al., "MultiGrain", 2019).
 //
 // By cost (buckets.h), with kGlobal or kOff: a keyed permutation of each bucket, or the listing's order within each

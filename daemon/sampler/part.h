@@ -17,9 +17,9 @@
 namespace spdld::sampler {
 
 // Constant; any thread.
-class Part {
+class DatasetPart {
  public:
-  explicit Part(const config::PartSpec& spec);  // spec.is_on()
+  explicit DatasetPart(const config::PartSpec& spec);  // spec.is_on()
 
   uint64_t place_of(std::string_view text) const;
   // The place of sample `number` of a class's `count` samples, in the order of place_of() their names; number < count.

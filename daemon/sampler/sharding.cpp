@@ -109,47 +109,47 @@ void Sharding::add(const Stretch& of, uint64_t global_size) {
     refuse("a global batch of " + std::to_string(global_size) + " is too large to be filled up: make it smaller.");
   }
   if (steps == 0) return;
-  parts_.push_back({of, global_size, global_size / world_size_, steps, steps_});
-  parts_.back().moved = moved_of(parts_.back());
+  cuts_.push_back({of, global_size, global_size / world_size_, steps, steps_});
+  cuts_.back().moved = moved_of(cuts_.back());
   steps_ += steps;
 }
 
-uint64_t Sharding::rest_of(const Part& part) const {
-  return last_ == config::LastBatch::kShort ? part.of.size % part.global_size : 0;
+uint64_t Sharding::rest_of(const StretchCut& cut) const {
+  return last_ == config::LastBatch::kShort ? cut.of.size % cut.global_size : 0;
 }
 
 // Which samples the evened steps have does not depend on the number of ranks, as long as they are evened at all.
-uint64_t Sharding::moved_of(const Part& part) const {
-  const uint64_t rest = groups_of(rest_of(part)), full = part.global_size / group_;
-  if (rest == 0 || rest >= world_size_ || part.steps < 2 || full / world_size_ < 2) return 0;
-  return part.global_size - (full + rest - (full + rest) / 2) * group_;
+uint64_t Sharding::moved_of(const StretchCut& cut) const {
+  const uint64_t rest = groups_of(rest_of(cut)), full = cut.global_size / group_;
+  if (rest == 0 || rest >= world_size_ || cut.steps < 2 || full / world_size_ < 2) return 0;
+  return cut.global_size - (full + rest - (full + rest) / 2) * group_;
 }
 
 bool Sharding::is_evened() const {
-  return std::any_of(parts_.begin(), parts_.end(), [](const Part& part) { return part.moved > 0; });
+  return std::any_of(cuts_.begin(), cuts_.end(), [](const StretchCut& cut) { return cut.moved > 0; });
 }
 
 uint64_t Sharding::empty_steps() const {
   if (steps_ == 0) return 0;
-  return static_cast<uint64_t>(std::count_if(parts_.begin(), parts_.end(), [this](const Part& part) {
-    const uint64_t rest = groups_of(rest_of(part));
-    return rest > 0 && rest < world_size_ && part.moved == 0;
+  return static_cast<uint64_t>(std::count_if(cuts_.begin(), cuts_.end(), [this](const StretchCut& cut) {
+    const uint64_t rest = groups_of(rest_of(cut));
+    return rest > 0 && rest < world_size_ && cut.moved == 0;
   }));
 }
 
 uint64_t Sharding::last_samples() const {
   if (steps_ == 0 || !is_in_turn()) return 0;
-  const Part& part = parts_.front();
-  return std::min(part.global_size, part.of.size - part.start(part.steps - 1));
+  const StretchCut& cut = cuts_.front();
+  return std::min(cut.global_size, cut.of.size - cut.start(cut.steps - 1));
 }
 
 // Each step's first sample has a number of its own, so that no two steps are equal.
 void Sharding::sort_steps(const Buckets& buckets) {
   std::vector<uint64_t> firsts;
   firsts.reserve(steps_);
-  for (const Part& part : parts_)
-    for (uint64_t step = 0; step < part.steps; ++step)
-      firsts.push_back(buckets.number_at(part.of.first + part.start(step)));
+  for (const StretchCut& cut : cuts_)
+    for (uint64_t step = 0; step < cut.steps; ++step)
+      firsts.push_back(buckets.number_at(cut.of.first + cut.start(step)));
   std::vector<uint32_t> order(firsts.size());
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return firsts[a] < firsts[b]; });
@@ -174,41 +174,41 @@ Slice Sharding::slice(Position at) const {
   uint64_t step = at.step;
   if (seed_) step = Permutation(steps_, Draw(*seed_, at.epoch, 0, draw_key("steps")))(step);
   if (listed_) step = (*listed_)[step];
-  const auto above = std::upper_bound(parts_.begin(), parts_.end(), step,
-                                      [](uint64_t wanted, const Part& part) { return wanted < part.steps_before; });
-  const Part& part = *(above - 1);
-  return slice_of(part, step - part.steps_before);
+  const auto above = std::upper_bound(cuts_.begin(), cuts_.end(), step,
+                                      [](uint64_t wanted, const StretchCut& cut) { return wanted < cut.steps_before; });
+  const StretchCut& cut = *(above - 1);
+  return slice_of(cut, step - cut.steps_before);
 }
 
-Slice Sharding::slice_of(const Part& part, uint64_t step) const {
-  const uint64_t start = part.start(step);
+Slice Sharding::slice_of(const StretchCut& cut, uint64_t step) const {
+  const uint64_t start = cut.start(step);
   if (last_ == config::LastBatch::kPad) {
-    const uint64_t first = start + rank_ * part.batch_size, end = first + part.batch_size;
-    const uint64_t padded = end > part.of.size ? std::min(part.batch_size, end - part.of.size) : 0;
-    return {part.of.first + first, part.batch_size, padded, part.of};
+    const uint64_t first = start + rank_ * cut.batch_size, end = first + cut.batch_size;
+    const uint64_t padded = end > cut.of.size ? std::min(cut.batch_size, end - cut.of.size) : 0;
+    return {cut.of.first + first, cut.batch_size, padded, cut.of};
   }
-  const uint64_t most = step + 2 == part.steps ? part.global_size - part.moved : part.global_size;
-  const uint64_t count = std::min(most, part.of.size - start);
+  const uint64_t most = step + 2 == cut.steps ? cut.global_size - cut.moved : cut.global_size;
+  const uint64_t count = std::min(most, cut.of.size - start);
   const uint64_t groups = groups_of(count);                                  // the epoch's last one may be shorter
   const uint64_t share = groups / world_size_, rest = groups % world_size_;  // the first `rest` ranks get one more
   const uint64_t first = std::min((rank_ * share + std::min(rank_, rest)) * group_, count);
   const uint64_t wanted = (share + (rank_ < rest ? 1 : 0)) * group_;
-  return {part.of.first + start + first, std::min(wanted, count - first), 0, part.of};
+  return {cut.of.first + start + first, std::min(wanted, count - first), 0, cut.of};
 }
 
 uint64_t Sharding::epoch_samples() const {
   uint64_t sum = 0;
-  for (const Part& part : parts_) {
-    const uint64_t uneven = std::min<uint64_t>(part.steps, 2);
-    sum += (part.steps - uneven) * part.batch_size;
-    for (uint64_t step = part.steps - uneven; step < part.steps; ++step) sum += slice_of(part, step).count;
+  for (const StretchCut& cut : cuts_) {
+    const uint64_t uneven = std::min<uint64_t>(cut.steps, 2);
+    sum += (cut.steps - uneven) * cut.batch_size;
+    for (uint64_t step = cut.steps - uneven; step < cut.steps; ++step) sum += slice_of(cut, step).count;
   }
   return sum;
 }
 
 uint64_t Sharding::samples_from(Position at) const {
   const uint64_t all = epoch_samples();
-  if (is_in_turn() && at.step + 1 == steps_) return slice_of(parts_.front(), at.step).count;
+  if (is_in_turn() && at.step + 1 == steps_) return slice_of(cuts_.front(), at.step).count;
   if (is_in_turn()) return all - std::min(all, at.step * batch_size_);
   return static_cast<uint64_t>(Wide{all} * (steps_ - at.step) / steps_);
 }

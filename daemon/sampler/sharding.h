@@ -67,8 +67,8 @@ class Sharding {
   // Of an order with buckets of shapes, whose batches are as large as `batch` says. Throws SetupError as the first one.
   Sharding(const Order& order, const config::BatchSpec& batch, uint64_t rank, uint64_t world_size);
 
-  // The same sizes, for epochs that the client cuts into steps ([order] shuffle = "client"): each rank has epochs of
-  // its own.
+  // A sharding of the same sizes, for epochs that the client cuts into steps ([order] shuffle = "client"): each rank
+  // has epochs of its own.
   Sharding without_steps() const;
   // The part of another rank of the same job; rank < world_size().
   Sharding of_rank(uint64_t rank) const;
@@ -96,10 +96,10 @@ class Sharding {
   uint64_t samples_from(Position at) const;
 
  private:
-  struct Part {
+  struct StretchCut {
     Stretch of;
     uint64_t global_size = 0, batch_size = 0;
-    uint64_t steps = 0, steps_before = 0;  // > 0; of the parts before
+    uint64_t steps = 0, steps_before = 0;  // > 0; of the stretches before
     uint64_t moved = 0;                    // samples that the last step takes from the step before it
     // The step's first position in the stretch. step <= steps; it does not overflow: below the stretch's size, or with
     // `pad` checked before.
@@ -110,16 +110,16 @@ class Sharding {
   void add(const Stretch& of, uint64_t global_size);
   void mix_steps(const Order& order);
   void sort_steps(const Buckets& buckets);
-  Slice slice_of(const Part& part, uint64_t step) const;
-  uint64_t moved_of(const Part& part) const;
+  Slice slice_of(const StretchCut& cut, uint64_t step) const;
+  uint64_t moved_of(const StretchCut& cut) const;
   uint64_t groups_of(uint64_t samples) const { return samples / group_ + (samples % group_ != 0 ? 1 : 0); }
-  uint64_t rest_of(const Part& part) const;  // samples of a short last step; 0: it has none
+  uint64_t rest_of(const StretchCut& cut) const;  // samples of a short last step; 0: it has none
 
   uint64_t rank_, world_size_, batch_size_ = 0, global_size_ = 0, steps_ = 0;
   uint64_t group_ = 1;  // positions that stay together
   config::LastBatch last_;
-  std::vector<Part> parts_;
-  // Which step of all parts' steps, one part's after the other's, comes at a step of the epoch.
+  std::vector<StretchCut> cuts_;
+  // Which step of all stretches' steps, one stretch's after the other's, comes at a step of the epoch.
   std::optional<uint64_t> seed_;                         // by a permutation
   std::shared_ptr<const std::vector<uint32_t>> listed_;  // in the listing's order; 4 bytes a step
 };

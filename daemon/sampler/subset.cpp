@@ -36,27 +36,28 @@ Subset::Subset(uint64_t listed, const std::optional<Ids>& include, Ids exclude, 
 
 void Subset::add(uint64_t first, uint64_t end) {
   if (first >= end) return;
-  if (runs_.empty() || runs_.back().first + (size_ - runs_.back().before) != first) runs_.push_back({first, size_});
+  if (ranges_.empty() || ranges_.back().first + (size_ - ranges_.back().before) != first)
+    ranges_.push_back({first, size_});
   size_ += end - first;
 }
 
-uint64_t Subset::length(size_t run) const {
-  return (run + 1 < runs_.size() ? runs_[run + 1].before : size_) - runs_[run].before;
+uint64_t Subset::length(size_t range) const {
+  return (range + 1 < ranges_.size() ? ranges_[range + 1].before : size_) - ranges_[range].before;
 }
 
 uint64_t Subset::operator[](uint64_t number) const {
-  const auto after = std::upper_bound(runs_.begin(), runs_.end(), number,
-                                      [](uint64_t wanted, const Run& run) { return wanted < run.before; });
-  const Run& run = *(after - 1);
-  return run.first + (number - run.before);
+  const auto after = std::upper_bound(ranges_.begin(), ranges_.end(), number,
+                                      [](uint64_t wanted, const IdRange& range) { return wanted < range.before; });
+  const IdRange& range = *(after - 1);
+  return range.first + (number - range.before);
 }
 
 uint64_t Subset::below(uint64_t id) const {
-  const auto after = std::upper_bound(runs_.begin(), runs_.end(), id,
-                                      [](uint64_t wanted, const Run& run) { return wanted < run.first; });
-  if (after == runs_.begin()) return 0;
-  const auto run = static_cast<size_t>(after - runs_.begin()) - 1;
-  return runs_[run].before + std::min(id - runs_[run].first, length(run));
+  const auto after = std::upper_bound(ranges_.begin(), ranges_.end(), id,
+                                      [](uint64_t wanted, const IdRange& range) { return wanted < range.first; });
+  if (after == ranges_.begin()) return 0;
+  const auto range = static_cast<size_t>(after - ranges_.begin()) - 1;
+  return ranges_[range].before + std::min(id - ranges_[range].first, length(range));
 }
 
 }  // namespace spdld::sampler

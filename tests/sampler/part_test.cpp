@@ -27,7 +27,7 @@ PartSpec fraction(double of, bool rest = false, uint64_t seed = 0) {
 }
 
 bool takes(const PartSpec& spec, const std::string& name) {
-  const Part part(spec);
+  const DatasetPart part(spec);
   return part.takes(part.place_of(name));
 }
 
@@ -73,8 +73,8 @@ TEST_CASE("the largest and the smallest fraction take nearly all and nearly none
     CHECK(takes(fraction(largest), name_of(number)));
     CHECK_FALSE(takes(fraction(smallest), name_of(number)));
   }
-  CHECK(Part(fold(1000, {999})).takes(UINT64_MAX));
-  CHECK(Part(fold(1000, {0})).takes(0));
+  CHECK(DatasetPart(fold(1000, {999})).takes(UINT64_MAX));
+  CHECK(DatasetPart(fold(1000, {0})).takes(0));
 }
 
 TEST_CASE("another seed draws other parts") {
@@ -86,7 +86,7 @@ TEST_CASE("another seed draws other parts") {
 
 // To change one of these is to move samples between the parts of all users.
 TEST_CASE("what a seed and a name mean never changes") {
-  const Part part(fold(5, {0}, 17));
+  const DatasetPart part(fold(5, {0}, 17));
   CHECK(part.place_of("cat/1.jpg") == 0xB1D2F923033C9F5F);
   CHECK(part.place_of("") == 0x3D6B623763C9C5BB);
   CHECK(part.even_place(3, 7, "cat") == 0x8531A70084776897);
@@ -98,11 +98,11 @@ TEST_CASE("even places give each part its share of a class, to one sample") {
     uint64_t before = 0, inside = 0;
     std::array<uint64_t, 5> sizes{};
     for (uint64_t number = 0; number < count; ++number) {
-      const uint64_t place = Part(fraction(0.3)).even_place(number, count, name);
+      const uint64_t place = DatasetPart(fraction(0.3)).even_place(number, count, name);
       REQUIRE((number == 0 || place > before));
       before = place;
-      inside += Part(fraction(0.3)).takes(place) ? 1 : 0;
-      for (uint64_t index = 0; index < 5; ++index) sizes[index] += Part(fold(5, {index})).takes(place) ? 1 : 0;
+      inside += DatasetPart(fraction(0.3)).takes(place) ? 1 : 0;
+      for (uint64_t index = 0; index < 5; ++index) sizes[index] += DatasetPart(fold(5, {index})).takes(place) ? 1 : 0;
     }
     CHECK(std::abs(static_cast<double>(inside) - 0.3 * static_cast<double>(count)) < 1);
     for (const uint64_t size : sizes) CHECK((size == count / 5 || size == count / 5 + 1));
@@ -113,13 +113,13 @@ TEST_CASE("small classes do not all fall into the same part") {
   std::array<int, 5> sizes{};
   for (int number = 0; number < 5000; ++number)
     for (uint64_t index = 0; index < 5; ++index)
-      if (const Part part(fold(5, {index})); part.takes(part.even_place(0, 1, name_of(number)))) ++sizes[index];
+      if (const DatasetPart part(fold(5, {index})); part.takes(part.even_place(0, 1, name_of(number)))) ++sizes[index];
   for (const int size : sizes) CHECK(std::abs(size - 1000) < 150);
 }
 
 // A sample comes in at any place of its class: at most one other sample crosses each border.
 TEST_CASE("a sample that is added to a class moves at most one other over a border") {
-  const Part part(fraction(0.3));
+  const DatasetPart part(fraction(0.3));
   for (uint64_t count = 1; count < 40; ++count) {
     for (uint64_t at = 0; at <= count; ++at) {
       int moved = 0;

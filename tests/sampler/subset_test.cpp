@@ -53,11 +53,11 @@ TEST_CASE("only one with every sample is whole") {
 TEST_CASE("its memory follows the lists, not the data set") {
   constexpr uint64_t kListed = 1'000'000'000'000;
   const Subset subset(kListed, std::nullopt, {5, 1000, 999'999'999'999}, 0);
-  CHECK(subset.runs().size() == 3);
+  CHECK(subset.ranges().size() == 3);
   CHECK(subset.size() == kListed - 3);
   CHECK(subset[5] == 6);
   CHECK(subset[kListed - 4] == kListed - 2);
-  CHECK(Subset(kListed, Subset::Ids{7, 8, 9, 11}, {}, 0).runs().size() == 2);
+  CHECK(Subset(kListed, Subset::Ids{7, 8, 9, 11}, {}, 0).ranges().size() == 2);
 }
 
 TEST_CASE("random lists give what they say") {

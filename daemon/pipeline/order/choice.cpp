@@ -102,9 +102,9 @@ std::string fingerprint_of(const source::Listing& listing, const std::vector<Mix
   source::Fingerprint fingerprint;
   fingerprint.add_text(listing.fingerprint());
   for (const auto& source : sources) {
-    for (const auto& run : source.order.subset().runs()) {
-      fingerprint.add_number(source.first_id + run.first);
-      fingerprint.add_number(run.before);
+    for (const auto& range : source.order.subset().ranges()) {
+      fingerprint.add_number(source.first_id + range.first);
+      fingerprint.add_number(range.before);
     }
     fingerprint.add_number(source.order.subset().size());
   }

@@ -30,10 +30,10 @@ std::vector<uint64_t> find_lacking(const source::Listing& listing, std::span<con
     remarks.add_missing("the sample " + source::shown(listing.name(first_id + id)) + " has no \"" +
                         listing.fields()[lacked->field].name + "\", which an output is made from.");
   };
-  const auto runs = subset.runs();
-  for (size_t i = 0; i < runs.size(); ++i) {
-    const uint64_t end = i + 1 < runs.size() ? runs[i + 1].before : subset.size();
-    for (uint64_t number = 0; number < end - runs[i].before; ++number) look(runs[i].first + number);
+  const auto ranges = subset.ranges();
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    const uint64_t end = i + 1 < ranges.size() ? ranges[i + 1].before : subset.size();
+    for (uint64_t number = 0; number < end - ranges[i].before; ++number) look(ranges[i].first + number);
   }
   return lacking;
 }

@@ -16,7 +16,7 @@ namespace spdld::pipeline {
 namespace {
 
 using Places = std::vector<uint64_t>;  // by record
-using sampler::Part;
+using sampler::DatasetPart;
 
 // "train-007.tar" of "train-007.tar:000123", and "ann/scans" of "ann/scans/3.jpg".
 std::string_view folder_of(std::string_view name) {
@@ -26,7 +26,8 @@ std::string_view folder_of(std::string_view name) {
 
 // Of each record, by a text of its name.
 template <typename TextOf>
-Places places_of(const Part& part, const source::Listing& records, const std::stop_token& stop, const TextOf& text_of) {
+Places places_of(const DatasetPart& part, const source::Listing& records, const std::stop_token& stop,
+                 const TextOf& text_of) {
   Places places;
   places.reserve(records.size());
   source::for_each_id(records, stop, [&](uint64_t id) {
@@ -48,7 +49,7 @@ std::string class_name(const source::Listing& records, int64_t number) {
   return has_name ? names[static_cast<size_t>(number)] : std::to_string(number);
 }
 
-Places places_in_classes(const Part& part, const std::string& key, const source::Listing& records,
+Places places_in_classes(const DatasetPart& part, const std::string& key, const source::Listing& records,
                          const std::stop_token& stop) {
   source::FieldId field = 0;
   const source::Field* const classes = records.find_field("class", &field);
@@ -69,7 +70,7 @@ Places places_in_classes(const Part& part, const std::string& key, const source:
 
 // Rows that the source's condition leaves out may have no group.
 Places places_by_column(const std::string& column, const std::string& key, const source::Listing& records,
-                        const std::stop_token& stop, const Part& part) {
+                        const std::stop_token& stop, const DatasetPart& part) {
   Places places;
   places.reserve(records.size());
   uint64_t missing = 0, first_missing = 0;
@@ -87,7 +88,7 @@ Places places_by_column(const std::string& column, const std::string& key, const
   return places;
 }
 
-Places places_of_groups(const config::PartSpec& wanted, const Part& part, const std::string& key,
+Places places_of_groups(const config::PartSpec& wanted, const DatasetPart& part, const std::string& key,
                         const source::Listing& records, source::Stamps& lists, const std::stop_token& stop) {
   const auto place_of = [&part](std::string_view group) { return part.place_of(group); };
   const bool by_column = wanted.groups == config::kGroupsByColumn;
@@ -108,7 +109,7 @@ Places places_of_groups(const config::PartSpec& wanted, const Part& part, const 
 std::vector<uint64_t> outside_of(const config::PartSpec& wanted, const std::string& key, const source::Listing& listing,
                                  source::Stamps& lists, const std::stop_token& stop) {
   const source::Listing& records = listing.records() ? *listing.records() : listing;
-  const Part part(wanted);
+  const DatasetPart part(wanted);
   const Places places = !wanted.groups.empty() ? places_of_groups(wanted, part, key, records, lists, stop)
                         : wanted.by_class      ? places_in_classes(part, key, records, stop)
                                           : places_of(part, records, stop, [](std::string_view name) { return name; });
