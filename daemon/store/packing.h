@@ -27,7 +27,8 @@ class Packing {
   // the value; the message is the end of a sentence that begins with the holder's place.
   virtual Result<Piece> find(std::span<const uint8_t> holder, uint32_t packed) const = 0;
 
-  // Writes the value to `to`, which has room for piece.bytes_max, and returns how many bytes it has. Errors as above.
+  // Writes the value to `to`, which has room for piece.bytes_max, and returns how many bytes it has. Errors are
+  // find()'s.
   virtual Result<uint64_t> unpack(const Piece& piece, uint8_t* to) const {
     if (!piece.bytes.empty()) std::memcpy(to, piece.bytes.data(), piece.bytes.size());
     return uint64_t{piece.bytes.size()};

@@ -18,7 +18,7 @@ class Waiting final : private Request::Observer {
   Status stat(Stat& request, const std::stop_token& stop = {}) { return ask(request, &Store::stat, stop); }
   Status list(List& request, const std::stop_token& stop = {}) { return ask(request, &Store::list, stop); }
 
-  // The same in two steps. Each begin() is followed by a finish().
+  // A request in two steps. Each begin() is followed by a finish().
   template <typename AnyRequest>
   void begin(AnyRequest& request, void (Store::*start)(AnyRequest&)) {
     is_done_ = false;

@@ -169,7 +169,7 @@ def serve(start, parser=None, obey=None):
             server.close()
 
 
-class Helper:
+class HelperProgram:
     """A helper program as a child of this process: for servers that need a process of their own. Attributes:
     process, addresses (what the helper printed)."""
 

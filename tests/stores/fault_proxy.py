@@ -170,7 +170,7 @@ class Proxy:
         self.loop.close()
 
 
-class FaultProxy(children.Helper):
+class FaultProxy(children.HelperProgram):
     """The proxy in a process of its own, until close(). `store` is "HOST:PORT" or "http://HOST:PORT".
     Attributes: endpoint, host, port."""
 

@@ -44,7 +44,7 @@ class _Server:
         os._exit(0)  # moto keeps everything in memory, and its server looks twice a second whether it should stop
 
 
-class MotoStore(children.Helper):
+class MotoStore(children.HelperProgram):
     """moto in a process of its own, until close(). Attributes: endpoint, host, port, access_key, secret_key, region."""
 
     def __init__(self):

@@ -191,7 +191,7 @@ PARENT = """\
 import json, sys, time
 sys.path.insert(0, {here!r})
 import children
-started = [children.Helper({here!r} + "/" + script[0], *script[1:], python=sys.executable) for script in json.loads(sys.argv[1])]
+started = [children.HelperProgram({here!r} + "/" + script[0], *script[1:], python=sys.executable) for script in json.loads(sys.argv[1])]
 print(json.dumps([[helper.process.pid, helper.addresses] for helper in started]), flush=True)
 time.sleep(60)
 """
@@ -238,7 +238,7 @@ class NothingIsLeft(unittest.TestCase):
         self.assertFalse(any(folder.exists() for folder in folders))
 
     def test_after_the_helper_was_killed(self):
-        helper = children.Helper(HERE / "web.py", "/usr/share/doc")
+        helper = children.HelperProgram(HERE / "web.py", "/usr/share/doc")
         self.addCleanup(helper.process.stdout.close)
         self.addCleanup(helper.process.stdin.close)
         pids = of_tree([helper.process.pid])
@@ -252,7 +252,7 @@ class NothingIsLeft(unittest.TestCase):
         self.assertFalse(left.exists(), "the next server removes the folder")
 
     def test_after_standard_input_ended(self):
-        helper = children.Helper(HERE / "web.py", "/usr/share/doc")
+        helper = children.HelperProgram(HERE / "web.py", "/usr/share/doc")
         pids = of_tree([helper.process.pid])
         self.assertEqual(helper.close(), 0)
         self.gone(pids)

@@ -18,8 +18,8 @@ using IniSection = std::map<std::string, std::string, std::less<>>;
 
 // Sections by name, with one blank between the words of a name. A section that comes twice is one, and its later
 // settings win. A line that begins with a blank belongs to the setting above it, as a part that credentials have none
-// of, and is passed over; a comment is a line that begins with '#' or ';', or the end of a line after a blank and one
-// of these.
+// of, and is passed over; a comment is a line that begins with '#' or ';', or the end of a line after a blank and
+// '#' or ';'.
 using IniFile = std::map<std::string, IniSection, std::less<>>;
 
 // An error (kUsage, kLimit) names `path` and the line's number, never what stands in the line: it may be a secret.

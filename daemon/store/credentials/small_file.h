@@ -12,8 +12,9 @@ namespace spdld::store {
 // `bytes_max`), kUsage (no regular file), kTransient.
 Result<std::string> read_small_file(const std::string& path, size_t bytes_max);
 
-// The same, for a file that holds one token: without the blanks and line ends around it. kUsage where nothing is left,
-// or where a blank, a control character or a byte beyond ASCII is left: the token is sent in a header or a form.
+// The token in a file that holds nothing else, read as read_small_file() does: without the blanks and line ends around
+// it. kUsage where nothing is left, or where a blank, a control character or a byte beyond ASCII is left: the token is
+// sent in a header or a form.
 Result<std::string> read_token_file(const std::string& path);
 
 }  // namespace spdld::store

@@ -35,7 +35,7 @@ class StatCall final : public Call {
     if (status == 403 && verdict.error.trouble == Trouble::kContent) verdict.error.trouble = Trouble::kDenied;
     // The reply to HEAD has no body. Whether the credentials have expired is said to a GET alone.
     const bool may_say_more = !asks_why_ && code == CURLE_OK && (status == 400 || status == 403 || status == 405);
-    if (may_say_more) verdict.kind = Verdict::Kind::kAgain;
+    if (may_say_more) verdict.next = Verdict::Next::kAgain;
     asks_why_ = may_say_more;
     return verdict;
   }
@@ -97,7 +97,7 @@ Verdict Call::without_success(Attempt& attempt, CURLcode code, std::string_view 
     return Verdict::again({Trouble::kTransient, what() + ": " + transfer.words(code) + "."});
   Refusal refusal = dialect_.refusal(transfer.head(), transfer.text(), object);
   if (!refusal.may_pass) return Verdict::failed(std::move(refusal.error));
-  return {Verdict::Kind::kAgain, std::move(refusal.error), transfer.head().retry_after};
+  return {Verdict::Next::kAgain, std::move(refusal.error), transfer.head().retry_after};
 }
 
 std::unique_ptr<Call> make_call(Stat& stat, Dialect& dialect) { return std::make_unique<StatCall>(stat, dialect); }

@@ -35,12 +35,12 @@ struct Attempt final : Transfer::User {
 
 // The result of an attempt that came to its end.
 struct Verdict {
-  enum class Kind : uint8_t { kDone, kAgain, kFailed } kind = Kind::kDone;
+  enum class Next : uint8_t { kDone, kAgain, kFailed } next = Next::kDone;
   Error error = {};
   std::string retry_after = {};  // the header of kAgain
 
-  static Verdict failed(Error error) { return {Kind::kFailed, std::move(error)}; }
-  static Verdict again(Error error) { return {Kind::kAgain, std::move(error)}; }
+  static Verdict failed(Error error) { return {Next::kFailed, std::move(error)}; }
+  static Verdict again(Error error) { return {Next::kAgain, std::move(error)}; }
 };
 
 class Call {

@@ -195,7 +195,7 @@ void Endpoint::drop(Call& call, uint64_t now_ns, Wire& wire) {
 
 // Whether the endpoint is asked more seldom from now on.
 bool Endpoint::note(const Attempt& attempt, const Verdict& verdict, uint64_t now_ns) {
-  const bool has_failed = verdict.kind == Verdict::Kind::kAgain;
+  const bool has_failed = verdict.next == Verdict::Next::kAgain;
   if (attempt.transfer->is_new_connection()) statistics_.connections.add();
   if (!has_failed) {
     statistics_.failing_since_ns.store(0, std::memory_order_relaxed);
@@ -222,16 +222,16 @@ void Endpoint::on_ended(Attempt& ended, CURLcode code, uint64_t now_ns, Wire& wi
   const bool is_setback = note(ended, verdict, now_ns);
   count_bytes(ended, now_ns);
   const bool is_second = ended.is_second;
-  if (verdict.kind == Verdict::Kind::kDone && call.may_be_hedged()) latencies_.record(now_ns - ended.started_ns);
+  if (verdict.next == Verdict::Next::kDone && call.may_be_hedged()) latencies_.record(now_ns - ended.started_ns);
   statistics_.under_way.add(-1);
   spare_.push_back(std::move(ended.transfer));
   std::erase(call.attempts, &ended);
   attempts_.erase(&ended);
   --server_->attempts;
-  if (verdict.kind == Verdict::Kind::kDone) {
+  if (verdict.next == Verdict::Next::kDone) {
     if (is_second) statistics_.hedges_won.add();
     conclude(call, Done{}, now_ns, wire);
-  } else if (verdict.kind == Verdict::Kind::kFailed) {
+  } else if (verdict.next == Verdict::Next::kFailed) {
     conclude(call, std::move(verdict.error), now_ns, wire);
   } else if (call.attempts.empty()) {  // else the other attempt decides
     on_failed(call, std::move(verdict), now_ns, wire);
@@ -275,10 +275,10 @@ void Endpoint::on_failed(Call& call, Verdict verdict, uint64_t now_ns, Wire& wir
   hold(verdict, now_ns);
   const uint64_t spent_ns = now_ns - call.first_started_ns;
   const uint64_t wait_ns = retry_wait_ns(call, verdict);
-  const bool is_last = verdict.kind == Verdict::Kind::kFailed || call.failures >= settings_.limits.attempts_max ||
+  const bool is_last = verdict.next == Verdict::Next::kFailed || call.failures >= settings_.limits.attempts_max ||
                        spent_ns + wait_ns >= uint64_t{settings_.limits.total_ms_max} * 1'000'000;
   if (is_last) {
-    if (verdict.kind == Verdict::Kind::kAgain && call.failures > 1)
+    if (verdict.next == Verdict::Next::kAgain && call.failures > 1)
       verdict.error.message += " This was the last of " + std::to_string(call.failures) + " attempts.";
     return conclude(call, std::move(verdict.error), now_ns, wire);
   }

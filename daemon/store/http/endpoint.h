@@ -33,7 +33,7 @@ struct Server {
 // Any thread reads them.
 struct EndpointStatistics {
   Counter requests;  // calls that ended, well or not
-  Counter failures;  // of these, that ended with an error
+  Counter failures;  // calls that ended with an error
   Counter attempts, retries, hedges, hedges_won;
   Counter bytes;  // of bodies
   Counter connections;
@@ -108,7 +108,7 @@ class Endpoint {
   Turns<Call> waiting_;
   std::multimap<uint64_t, Request*> later_;  // calls that begin again at a time; some may have ended
   std::multimap<uint64_t, Request*> slow_;   // calls that are asked for a second time then, if they still run
-  std::vector<Request*> hedges_due_;         // of these, for which there was no room yet; at most one for each attempt
+  std::vector<Request*> hedges_due_;         // of slow_, for which there was no room yet; at most one for each attempt
   std::vector<std::unique_ptr<Transfer>> spare_;
   const std::shared_ptr<Budget> budget_;
   const std::shared_ptr<Server> server_;

@@ -73,14 +73,14 @@ struct Network::Thread final : private Endpoint::Wire {
 
   void take(Order& order) {
     Endpoint& endpoint = *order.endpoint;
-    if (order.kind == Order::Kind::kCancel) return endpoint.cancel(*order.request, *this);
+    if (order.action == Order::Action::kCancel) return endpoint.cancel(*order.request, *this);
     std::unique_ptr<Call> call;
     try {
-      switch (order.kind) {
-        case Order::Kind::kRead:
+      switch (order.action) {
+        case Order::Action::kRead:
           call = make_call(static_cast<Read&>(*order.request), endpoint.dialect());
           break;
-        case Order::Kind::kStat:
+        case Order::Action::kStat:
           call = make_call(static_cast<Stat&>(*order.request), endpoint.dialect());
           break;
         default:
@@ -158,16 +158,16 @@ void Network::order(Order order) {
 }
 
 void Network::submit(const std::shared_ptr<Endpoint>& endpoint, Read& read) {
-  order({Order::Kind::kRead, endpoint, &read});
+  order({Order::Action::kRead, endpoint, &read});
 }
 void Network::submit(const std::shared_ptr<Endpoint>& endpoint, Stat& stat) {
-  order({Order::Kind::kStat, endpoint, &stat});
+  order({Order::Action::kStat, endpoint, &stat});
 }
 void Network::submit(const std::shared_ptr<Endpoint>& endpoint, List& list) {
-  order({Order::Kind::kList, endpoint, &list});
+  order({Order::Action::kList, endpoint, &list});
 }
 void Network::cancel(const std::shared_ptr<Endpoint>& endpoint, Request& request) {
-  order({Order::Kind::kCancel, endpoint, &request});
+  order({Order::Action::kCancel, endpoint, &request});
 }
 
 }  // namespace spdld::store::http

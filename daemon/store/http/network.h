@@ -31,7 +31,7 @@ class Network {
  private:
   struct Thread;
   struct Order {
-    enum class Kind : uint8_t { kRead, kStat, kList, kCancel } kind;
+    enum class Action : uint8_t { kRead, kStat, kList, kCancel } action;
     std::shared_ptr<Endpoint> endpoint;
     Request* request;
   };

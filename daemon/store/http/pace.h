@@ -14,7 +14,7 @@
 
 namespace spdld::store::http {
 
-// At most so many units a second, with a second's worth in advance. The number of bytes is known only
+// At most a number of units a second, with a second's worth in advance. The number of bytes is known only
 // afterwards, so that an allowance may go below nothing; then there is a wait.
 class Allowance {
  public:

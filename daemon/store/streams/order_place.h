@@ -19,7 +19,7 @@ class OrderPlace {
   // Whether the order is past what was last of use at `place`.
   bool is_past(uint64_t place) const { return place + horizon_ < now_; }
   bool has_order() const { return horizon_ > 0; }
-  // Whether it is to be said that so many pieces had to leave though the order was not past them: once, and not of a
+  // Whether it is to be said that `pressed` pieces had to leave though the order was not past them: once, and not of a
   // few, for some may have to where two jobs read at different places.
   bool tells_of(uint64_t pressed) {
     return pressed >= kPressedToldAt && has_order() && !std::exchange(has_told_, true);

@@ -33,7 +33,7 @@ class UnpackFiller final : public BlockFiller {
   };
   struct Counts {
     uint64_t begun = 0;     // decoders
-    uint64_t restarts = 0;  // of these, for objects that another decoder had not finished
+    uint64_t restarts = 0;  // decoders that were begun for objects that another decoder had not finished
   };
   // The shelf must have room for the blocks that the threads fill: two each.
   static constexpr unsigned kThreadsMax = 3;

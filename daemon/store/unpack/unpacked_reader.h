@@ -10,7 +10,7 @@
 
 namespace spdld::store::unpack {
 
-// The most bytes that an object of so many compressed bytes may hold. gzip comes to 1,032 times where all bytes are the
+// The most bytes that an object may hold, by its compressed bytes. gzip comes to 1,032 times where all bytes are the
 // same, and zstd to far more.
 inline constexpr uint64_t kUnpackedTimesMax = 1024;
 constexpr uint64_t unpacked_bytes_max(uint64_t packed_bytes) {

@@ -44,12 +44,12 @@ std::string sample_text(size_t bytes) {
   return text;
 }
 
-struct Kind {
+struct Packer {
   Compression compression;
   std::string (*pack)(std::string_view);
 };
-const Kind kKinds[] = {{Compression::kGzip, [](std::string_view text) { return test::gzip(text, 6, "a.tar"); }},
-                       {Compression::kZstd, [](std::string_view text) { return test::zstd(text, 3); }}};
+const Packer kKinds[] = {{Compression::kGzip, [](std::string_view text) { return test::gzip(text, 6, "a.tar"); }},
+                         {Compression::kZstd, [](std::string_view text) { return test::zstd(text, 3); }}};
 
 // All that the unpacker gives for input that comes in pieces, into room that comes in pieces.
 std::string in_pieces(Compression compression, std::string_view packed, size_t in, size_t out) {
@@ -70,7 +70,7 @@ std::string in_pieces(Compression compression, std::string_view packed, size_t i
 
 TEST_CASE("what was packed comes out, in pieces of any size, of several members or frames") {
   const std::string text = sample_text(1'500'000);
-  for (const Kind& kind : kKinds) {
+  for (const Packer& kind : kKinds) {
     const std::string packed = kind.pack(text);
     CHECK(compression_of({reinterpret_cast<const uint8_t*>(packed.data()), kMagicBytes}) == kind.compression);
     for (const size_t piece : {size_t{777}, size_t{100'000}, size_t{4} << 20}) {
@@ -93,7 +93,7 @@ TEST_CASE("what was packed comes out, in pieces of any size, of several members 
 
 TEST_CASE("what is cut or damaged says so, at any place; the bytes before are right") {
   const std::string text = sample_text(40'000);
-  for (const Kind& kind : kKinds) {
+  for (const Packer& kind : kKinds) {
     const std::string packed = kind.pack(text);
     size_t unnoticed = 0;
     for (size_t i = 0; i < packed.size(); i += 1 + packed.size() / 300) {
