@@ -66,8 +66,9 @@ namespace {
 
 // The operation that makes fractions of an integer.
 const OperationType& classes_writer() {
-  return first_operation(
-      [](const OperationType& type) { return type.takes == Kind::kInteger && type.gives == Kind::kTensor; });
+  return first_operation([](const OperationType& type) {
+    return type.takes == SignatureKind::kInteger && type.gives == SignatureKind::kTensor;
+  });
 }
 
 }  // namespace
@@ -78,12 +79,12 @@ std::string refuses_label(const Signature& end) {
     case DType::kBfloat16:
     case DType::kFloat32:
     case DType::kFloat64:
-      if (end.kind() == Kind::kTensor) return "";
+      if (end.kind() == SignatureKind::kTensor) return "";
       break;
     default:
       break;
   }
-  if (end.kind() == Kind::kInteger)
+  if (end.kind() == SignatureKind::kInteger)
     return "is an integer, and mixed labels are fractions: add { op = \"" + std::string(classes_writer().name) +
            "\", classes = N }";
   return "is " + std::string(dtype_name(end.dtype())) +

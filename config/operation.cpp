@@ -19,7 +19,7 @@ const std::vector<OperationType>& table() {
 }
 
 // "decode-image (with a fixed size), parse-int or pad-bytes": the operations that take such a value.
-std::string takers_of(Kind kind) {
+std::string takers_of(SignatureKind kind) {
   std::vector<const OperationType*> takers;
   for (const auto& operation : table())
     if (operation.takes == kind && operation.picture().view_part != ViewPart::kFollows) takers.push_back(&operation);
@@ -27,37 +27,37 @@ std::string takers_of(Kind kind) {
   for (const OperationType* taker : takers) {
     if (taker != takers.front()) text += taker == takers.back() ? " or " : ", ";
     text += taker->name;
-    if (taker->gives == Kind::kImage) text += " (with a fixed size)";
+    if (taker->gives == SignatureKind::kImage) text += " (with a fixed size)";
   }
   return text;
 }
 
 // The first operation that makes such a value of what there is, or else of another one.
-std::string_view maker_of(Kind kind, Kind has) {
+std::string_view maker_of(SignatureKind kind, SignatureKind has) {
   const auto makes = [kind](const auto& operation) { return operation.gives == kind && operation.takes != kind; };
   const auto fits = [&](const auto& operation) { return makes(operation) && operation.takes == has; };
   const auto fitting = std::find_if(table().begin(), table().end(), fits);
   return fitting != table().end() ? fitting->name : std::find_if(table().begin(), table().end(), makes)->name;
 }
 
-std::string with_article(Kind kind) {
+std::string with_article(SignatureKind kind) {
   const std::string name(kind_name(kind));
-  const bool is_uncounted = kind == Kind::kBytes || kind == Kind::kAudio;
-  return (is_uncounted ? "" : kind == Kind::kTensor ? "a " : "an ") + name;
+  const bool is_uncounted = kind == SignatureKind::kBytes || kind == SignatureKind::kAudio;
+  return (is_uncounted ? "" : kind == SignatureKind::kTensor ? "a " : "an ") + name;
 }
 
 // `operation` stands behind a value that it does not take.
-std::string cant_follow(const OperationType& operation, Kind has) {
+std::string cant_follow(const OperationType& operation, SignatureKind has) {
   const std::string name(operation.name);
-  if (has == Kind::kTensor)
-    return name + " can't follow: the operation before it writes the tensor, which " + takers_of(Kind::kTensor) +
-           " alone can change";
-  if (operation.takes == Kind::kTensor)
-    return name + " changes a tensor: add { op = \"" + std::string(maker_of(Kind::kTensor, has)) +
+  if (has == SignatureKind::kTensor)
+    return name + " can't follow: the operation before it writes the tensor, which " +
+           takers_of(SignatureKind::kTensor) + " alone can change";
+  if (operation.takes == SignatureKind::kTensor)
+    return name + " changes a tensor: add { op = \"" + std::string(maker_of(SignatureKind::kTensor, has)) +
            "\" } or another that writes one before it";
-  if (operation.takes == Kind::kBytes && (has == Kind::kImage || has == Kind::kAudio))
+  if (operation.takes == SignatureKind::kBytes && (has == SignatureKind::kImage || has == SignatureKind::kAudio))
     return name + " works on a field's bytes: it must be the first operation";
-  if (has == Kind::kBytes)
+  if (has == SignatureKind::kBytes)
     return name + " works on " + with_article(operation.takes) + ": add { op = \"" +
            std::string(maker_of(operation.takes, has)) + "\" } before it";
   return name + " can't follow: it takes " + with_article(operation.takes) + ", and what comes before it is " +
@@ -149,15 +149,15 @@ std::string error_of_form(const Signature& end, Form form) {
 
 std::string error_at_end(const Signature& end, Form form) {
   switch (end.kind()) {
-    case Kind::kBytes:
-      return "gives bytes of any length, which are no tensor: add " + takers_of(Kind::kBytes) +
+    case SignatureKind::kBytes:
+      return "gives bytes of any length, which are no tensor: add " + takers_of(SignatureKind::kBytes) +
              "; for a number, dtype = \"int64\", \"float32\" or \"float64\" does as well";
-    case Kind::kImage:
-      return "gives an image, which is no tensor: add " + takers_of(Kind::kImage);
-    case Kind::kAudio:
-      return "gives audio, which is no tensor: add " + takers_of(Kind::kAudio);
-    case Kind::kInteger:
-    case Kind::kTensor:
+    case SignatureKind::kImage:
+      return "gives an image, which is no tensor: add " + takers_of(SignatureKind::kImage);
+    case SignatureKind::kAudio:
+      return "gives audio, which is no tensor: add " + takers_of(SignatureKind::kAudio);
+    case SignatureKind::kInteger:
+    case SignatureKind::kTensor:
       return error_of_form(end, form);
   }
   return "";
@@ -181,10 +181,10 @@ const OperationType& first_operation(bool (*can)(const OperationType& operation)
 
 const OperationType& number_reader(DType dtype) {
   return dtype == DType::kInt64 ? first_operation([](const OperationType& type) {
-    return type.reads_numbers && type.gives == Kind::kInteger;
+    return type.reads_numbers && type.gives == SignatureKind::kInteger;
   })
                                 : first_operation([](const OperationType& type) {
-                                    return type.reads_numbers && type.gives == Kind::kTensor;
+                                    return type.reads_numbers && type.gives == SignatureKind::kTensor;
                                   });
 }
 
@@ -217,7 +217,7 @@ std::vector<ExtraTensor> extras_of(std::span<const OperationSpec> ops) {
 }
 
 bool may_be_held(const OperationType& operation) {
-  return operation.takes == Kind::kImage && operation.gives == Kind::kImage &&
+  return operation.takes == SignatureKind::kImage && operation.gives == SignatureKind::kImage &&
          operation.row_piece.kind == RowKind::kRecords && operation.picture().view_part != ViewPart::kPieces &&
          operation.picture().view_part != ViewPart::kBuckets;
 }
@@ -225,7 +225,7 @@ bool may_be_held(const OperationType& operation) {
 Followed follow_one(const OperationSpec& spec, Signature takes) {
   const OperationType& type = type_of(spec);
   const PictureFacts* const picture = takes.find_picture();
-  if (picture != nullptr && picture->pieces && type.gives == Kind::kImage)
+  if (picture != nullptr && picture->pieces && type.gives == SignatureKind::kImage)
     return {{std::move(takes)}, cant_follow_pieces(type), 0};
   if (picture != nullptr && picture->frames && type.picture().view_part == ViewPart::kPieces)
     return {{std::move(takes)}, cant_cut_frames(type), 0};
@@ -252,11 +252,11 @@ Followed follow(std::span<const OperationSpec> ops, Signature start, Form form) 
 }
 
 Signature start_of(std::span<const OperationSpec> ops) {
-  const Kind takes = ops.empty() ? Kind::kInteger : type_of(ops.front()).takes;
-  return takes == Kind::kInteger ? integer() : bytes_of(Origin::kContent);
+  const SignatureKind takes = ops.empty() ? SignatureKind::kInteger : type_of(ops.front()).takes;
+  return takes == SignatureKind::kInteger ? integer() : bytes_of(Origin::kContent);
 }
 
-const OperationType* chain_end(Kind kind) {
+const OperationType* chain_end(SignatureKind kind) {
   const auto ends = [kind](const auto& operation) { return operation.ends_chains && operation.takes == kind; };
   const auto found = std::find_if(table().begin(), table().end(), ends);
   return found == table().end() ? nullptr : &*found;

@@ -101,7 +101,7 @@ using MediumTraits = std::variant<std::monostate, PictureTraits>;
 
 struct OperationType {
   std::string_view name;
-  Kind takes, gives;
+  SignatureKind takes, gives;
   std::string_view help;
   std::vector<Parameter> parameters;
   // Turns the signature that the operation takes (of kind `takes`) into the signature that it gives. A text that is not
@@ -176,6 +176,6 @@ Followed follow_one(const OperationSpec& spec, Signature takes);
 // without operations starts from an integer.
 Signature start_of(std::span<const OperationSpec> ops);
 // The operation that is added to a chain that ends in such a value; null: none is.
-const OperationType* chain_end(Kind kind);
+const OperationType* chain_end(SignatureKind kind);
 
 }  // namespace spdld::config

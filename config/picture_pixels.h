@@ -13,8 +13,8 @@ struct PicturePixels {
   std::string colours = "rgb";  // "rgb", "grey" or "rgba"
   int bits = 8;                 // of a sample, 8 or 16, or 32 of floating-point numbers
   bool srgb = false;            // by the picture's colour profile
-  int frame = 0;                // of an animation, or the page of a TIFF, counted from 0
-  int frames = 0;               // so many of them; 0: one picture, `frame`
+  int frame = 0;                // the frame of an animation, or the page of a TIFF, counted from 0
+  int frames = 0;               // how many frames or pages are asked for; 0: one picture, the one at `frame`
 
   int channels() const { return colours == "rgb" ? 3 : colours == "rgba" ? 4 : 1; }
   // Whether the cache can keep such pictures as a JPEG's planes.

@@ -7,17 +7,17 @@
 
 namespace spdld::config {
 
-std::string_view kind_name(Kind kind) {
+std::string_view kind_name(SignatureKind kind) {
   switch (kind) {
-    case Kind::kBytes:
+    case SignatureKind::kBytes:
       return "bytes";
-    case Kind::kImage:
+    case SignatureKind::kImage:
       return "image";
-    case Kind::kAudio:
+    case SignatureKind::kAudio:
       return "audio";
-    case Kind::kInteger:
+    case SignatureKind::kInteger:
       return "integer";
-    case Kind::kTensor:
+    case SignatureKind::kTensor:
       return "tensor";
   }
   return "";
@@ -37,11 +37,11 @@ template const TensorFacts& Signature::of() const;
 namespace {
 
 // Kinds are the places of their facts.
-template <Kind kind, typename T>
+template <SignatureKind kind, typename T>
 constexpr bool kIsPlace = std::is_same_v<std::variant_alternative_t<static_cast<size_t>(kind), Facts>, T>;
-static_assert(kIsPlace<Kind::kBytes, BytesFacts> && kIsPlace<Kind::kImage, PictureFacts> &&
-              kIsPlace<Kind::kAudio, SoundFacts> && kIsPlace<Kind::kInteger, IntegerFacts> &&
-              kIsPlace<Kind::kTensor, TensorFacts>);
+static_assert(kIsPlace<SignatureKind::kBytes, BytesFacts> && kIsPlace<SignatureKind::kImage, PictureFacts> &&
+              kIsPlace<SignatureKind::kAudio, SoundFacts> && kIsPlace<SignatureKind::kInteger, IntegerFacts> &&
+              kIsPlace<SignatureKind::kTensor, TensorFacts>);
 
 }  // namespace
 
@@ -60,7 +60,7 @@ std::vector<int64_t> Signature::shape() const {
   return shape;
 }
 
-DType Signature::dtype() const { return kind() == Kind::kInteger ? DType::kInt64 : tensor().dtype; }
+DType Signature::dtype() const { return kind() == SignatureKind::kInteger ? DType::kInt64 : tensor().dtype; }
 
 std::optional<Layout> layout_of(const Signature& signature) {
   const TensorFacts* const tensor = signature.find_tensor();
@@ -80,7 +80,7 @@ std::span<const std::vector<int64_t>> shapes_of(const Signature& signature) {
 }
 
 void set_frame(Signature& start, std::optional<Frame> frame) {
-  if (start.kind() == Kind::kBytes) start.bytes().frame = std::move(frame);
+  if (start.kind() == SignatureKind::kBytes) start.bytes().frame = std::move(frame);
 }
 
 Signature bytes_of(Origin origin) { return {.facts = BytesFacts{.origin = origin}}; }

@@ -21,14 +21,14 @@
 namespace spdld::config {
 
 // In the order of Facts.
-enum class Kind : uint8_t {
+enum class SignatureKind : uint8_t {
   kBytes,    // of a field, of any length
   kImage,    // pixels; height and width are its dimensions
   kAudio,    // floats from -1 to 1; how many there are in a channel is its dimension
   kInteger,  // one int64
   kTensor    // the end of a chain: the sample's part of a tensor of the batch, without the batch's own dimension
 };
-std::string_view kind_name(Kind kind);  // "bytes", "image", "audio", "integer", "tensor"
+std::string_view kind_name(SignatureKind kind);  // "bytes", "image", "audio", "integer", "tensor"
 
 // Where bytes come from: not every operation makes sense of all of them.
 enum class Origin : uint8_t {
@@ -84,10 +84,11 @@ struct PictureFacts {
   int channels = 3;                      // 1 (grey), 3 (red, green and blue) or 4 (these and alpha)
   int bits = 8;                          // of each channel's samples, 8 or 16, or 32 of floats
   bool is_resampled = false;             // an operation has resized the sample's own picture
-  std::optional<Dimension> pieces = {};  // it is so many pictures of this size, made of one; none: it is one picture
-  // It is so many pictures, such as the frames of an animation, which share one geometry; none: it is one.
+  std::optional<Dimension> pieces = {};  // how many pictures of this size were made of one; none: it is one picture
+  // How many pictures share one geometry, such as the frames of an animation; none: it is one picture.
   std::optional<int64_t> frames = {};
-  std::optional<int64_t> clips = {};  // beside `frames`: it is so many clips of so many frames; none: it is one clip
+  std::optional<int64_t> clips =
+      {};  // beside `frames`: how many clips of `frames` pictures it is; none: it is one clip
   // [height, width]: all pictures of a batch have one of these sizes; none: the dimensions say it.
   std::vector<std::array<int64_t, 2>> sizes = {};
   friend bool operator==(const PictureFacts&, const PictureFacts&) = default;
@@ -115,21 +116,21 @@ struct HeldSpectrogram {
 
 struct TensorFacts {
   DType dtype = DType::kUint8;
-  std::vector<std::vector<int64_t>> shapes =
-      {};  // all samples of a batch have one of these; none: the dimensions say it
+  // All samples of a batch have one of these shapes; none: the dimensions say it.
+  std::vector<std::vector<int64_t>> shapes = {};
   // monostate: anything else, several pictures among it.
   std::variant<std::monostate, HeldPicture, HeldSpectrogram> holds = {};
   friend bool operator==(const TensorFacts&, const TensorFacts&) = default;
 };
 
-// In the order of Kind.
+// In the order of SignatureKind.
 using Facts = std::variant<BytesFacts, PictureFacts, SoundFacts, IntegerFacts, TensorFacts>;
 
 struct Signature {
   std::vector<Dimension> dimensions = {};
   Facts facts = {};
 
-  Kind kind() const { return static_cast<Kind>(facts.index()); }
+  SignatureKind kind() const { return static_cast<SignatureKind>(facts.index()); }
   // The facts of this kind of value; throw std::logic_error for a value of another kind.
   const BytesFacts& bytes() const { return of<BytesFacts>(); }
   const PictureFacts& picture() const { return of<PictureFacts>(); }
@@ -139,7 +140,7 @@ struct Signature {
   PictureFacts& picture() { return const_cast<PictureFacts&>(std::as_const(*this).picture()); }
   SoundFacts& sound() { return const_cast<SoundFacts&>(std::as_const(*this).sound()); }
   TensorFacts& tensor() { return const_cast<TensorFacts&>(std::as_const(*this).tensor()); }
-  // The same, where the kind is not known; null: it is another one.
+  // The facts, where the kind of value is not known; null: the value is of another kind.
   const PictureFacts* find_picture() const { return std::get_if<PictureFacts>(&facts); }
   const TensorFacts* find_tensor() const { return std::get_if<TensorFacts>(&facts); }
 

@@ -97,10 +97,10 @@ inline constexpr std::string_view kGroupsByFolder = "folder", kGroupsByColumn = 
 
 // A part of a source's samples, drawn by their names; daemon/sampler/part.h says it exactly.
 struct PartSpec {
-  uint64_t of = 0;                   // so many parts of one size; 0: `fraction` says it, or there is no part
+  uint64_t of = 0;                   // how many parts of one size there are; 0: `fraction` says it, or there is no part
   std::vector<uint64_t> index = {};  // the numbers of the parts that are taken, in rising order, each once
   double fraction = 0;               // of all samples; above 0 and below 1, or 0 beside `of`
-  bool rest = false;                 // all samples but these
+  bool rest = false;                 // all samples that `index` or `fraction` would not take
   uint64_t seed = 0;
   std::string groups = {};  // whose samples stay together: absolute path of a file, or a kGroupsBy...; empty: none
   std::string groups_column = {};  // beside kGroupsByColumn: which one
@@ -114,7 +114,7 @@ struct PartSpec {
 struct Selection {
   // Absolute paths of lists of samples' names or ids; or an end of a line, and then the list itself; empty: none.
   std::string include, exclude;
-  uint64_t first = 0;  // take so many of the samples that the lists and the part leave; 0: all
+  uint64_t first = 0;  // how many are taken of the samples that the lists and the part leave; 0: all
   PartSpec part = {};
 };
 // Whether an entry of a Selection is a list's path.
@@ -233,8 +233,8 @@ enum class RowKind : uint8_t {
   kRecords,  // each record is a row
   kTiles,    // tiles of a picture
   kClips,    // consecutive clips of a video
-  kWindows,  // so many bytes of a field, every so many bytes
-  kPacked    // a field's bytes of all records, one after the other, cut every so many bytes
+  kWindows,  // pieces of a field's bytes, of one length, that begin at one distance
+  kPacked    // a field's bytes of all records, one after the other, cut into pieces of one length
 };
 std::string_view row_kind_name(RowKind kind);  // "tiles", "clips", "windows", "packed"; empty: kRecords
 
@@ -294,7 +294,7 @@ struct BatchSpec {
   uint32_t held_max = 2;        // batches a trainer may hold at once; a ring has prefetch_depth + held_max slots
   std::string device = "auto";  // as config/text/device.h reads it
   std::vector<BatchOperationSpec> ops = {};
-  uint64_t group = 0;                  // so many neighbours are mixed with one another; divides a batch; 0: without ops
+  uint64_t group = 0;  // how many neighbours are mixed with one another; divides a batch; 0: without ops
   std::string lam = {}, partner = {};  // names of further tensors; empty: none
   std::optional<CostSpec> cost = {};
 };

@@ -15,7 +15,7 @@
 namespace spdld::config {
 
 inline constexpr uint64_t kUriPathsMax = 1'000'000;         // of all uris of a source
-inline constexpr uint64_t kUriPathBytesMax = 256ull << 20;  // of these paths together
+inline constexpr uint64_t kUriPathBytesMax = 256ull << 20;  // of all paths of a source together
 inline constexpr size_t kBraceDepthMax = 4;                 // braces within braces
 
 bool has_braces(std::string_view path);

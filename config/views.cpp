@@ -280,7 +280,7 @@ std::optional<Frame> frame_of(std::span<const OutputSpec> outputs, const OutputS
     if (!chain.error.empty() && chain.at < leader.ops.size())
       return std::nullopt;  // else its tensor's operation lacks yet
     const auto image = std::find_if(chain.along.rbegin(), chain.along.rend(),
-                                    [](const Signature& passed) { return passed.kind() == Kind::kImage; });
+                                    [](const Signature& passed) { return passed.kind() == SignatureKind::kImage; });
     return Frame{image->dimensions[0], image->dimensions[1]};
   }
   return std::nullopt;

@@ -21,10 +21,12 @@ namespace spdld::config {
 
 constexpr size_t kComplaintsMax = 100;
 
+// Whose keys they are.
+enum class KeyOwner : uint8_t { kTable, kOperation, kOtherFile };
+
 // A table, or another place of a file, and the keys that it may have.
 struct KeyPlace {
-  enum class Kind : uint8_t { kTable, kOperation, kOtherFile };
-  Kind kind;
+  KeyOwner owner;
   std::string where;  // "in [batch]"
   std::vector<std::string> keys;
 };

@@ -175,7 +175,7 @@ class Outputs {
       names.push_back(output.name);
       if (output.name != name) continue;
       Signature end = end_of(output);
-      if (end.kind() == Kind::kInteger || (end.kind() == Kind::kTensor && end.is_fixed())) return end;
+      if (end.kind() == SignatureKind::kInteger || (end.kind() == SignatureKind::kTensor && end.is_fixed())) return end;
       complaints_.add(line, at,
                       in_quotes(name) + " has samples of several sizes: only outputs of one size can be mixed");
       return std::nullopt;

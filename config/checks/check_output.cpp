@@ -153,7 +153,7 @@ void check_dtype(const TableReader& reader, const std::optional<Signature>& star
     reader.complain("dtype",
                     "stands in the place of operations: leave it out beside ops, whose last operation says the "
                     "type");
-  } else if (start && start->kind() == Kind::kInteger) {
+  } else if (start && start->kind() == SignatureKind::kInteger) {
     if (dtype != "int64")
       reader.complain("dtype", "must be \"int64\" here: " + in_quotes(output.from) + " is an integer");
   } else {

@@ -283,7 +283,7 @@ RowsSpec check_rows(const Node& node, Sources sources, Complaints& complaints) {
   const RowKind kind = row_kind_named(reader.text("kind"));
   OutputSpec stand_in;
   const auto field = check_from(reader, sources, stand_in);
-  if (field && (field->kind() != Kind::kBytes || field->bytes().origin != Origin::kContent))
+  if (field && (field->kind() != SignatureKind::kBytes || field->bytes().origin != Origin::kContent))
     reader.complain("from", "must be a field with bytes of its own, not " + in_quotes(stand_in.from));
   const bool is_known = !complaints.has("rows.kind");
   rows.kind = kind;

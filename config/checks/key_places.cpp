@@ -10,36 +10,35 @@ namespace {
 constexpr size_t kPlacesShown = 3;
 constexpr const char* kTop = "at the top level, before the first [table]";
 
-void add(std::vector<KeyPlace>& places, KeyPlace::Kind kind, std::string where, std::span<const Parameter> keys) {
-  KeyPlace& place = places.emplace_back(KeyPlace{kind, std::move(where), {}});
+void add(std::vector<KeyPlace>& places, KeyOwner owner, std::string where, std::span<const Parameter> keys) {
+  KeyPlace& place = places.emplace_back(KeyPlace{owner, std::move(where), {}});
   for (const auto& key : keys) place.keys.emplace_back(key.name);
 }
 
 std::vector<KeyPlace> of_pipeline() {
   std::vector<KeyPlace> places;
-  add(places, KeyPlace::Kind::kTable, kTop, top_keys());
-  add(places, KeyPlace::Kind::kTable, "in [source]", source_keys());
+  add(places, KeyOwner::kTable, kTop, top_keys());
+  add(places, KeyOwner::kTable, "in [source]", source_keys());
   for (const auto& type : sources()) {
-    add(places, KeyPlace::Kind::kTable, "in [source] with type = " + in_quotes(type.name), type.parameters);
+    add(places, KeyOwner::kTable, "in [source] with type = " + in_quotes(type.name), type.parameters);
   }
-  add(places, KeyPlace::Kind::kTable, "in [order]", order_keys());
-  add(places, KeyPlace::Kind::kTable, "in part of [order]", part_keys());
+  add(places, KeyOwner::kTable, "in [order]", order_keys());
+  add(places, KeyOwner::kTable, "in part of [order]", part_keys());
   std::erase(places.back().keys, "seed");  // a seed at the wrong place is the pipeline's
-  add(places, KeyPlace::Kind::kTable, "in [rows]", rows_keys());
-  add(places, KeyPlace::Kind::kTable, "in [[output]]", output_keys());
+  add(places, KeyOwner::kTable, "in [rows]", rows_keys());
+  add(places, KeyOwner::kTable, "in [[output]]", output_keys());
   places.back().keys.emplace_back("ops");
-  add(places, KeyPlace::Kind::kTable, "in [batch]", batch_keys());
+  add(places, KeyOwner::kTable, "in [batch]", batch_keys());
   places.back().keys.emplace_back("ops");
-  add(places, KeyPlace::Kind::kTable, "in [[sources]]", named_source_keys());
+  add(places, KeyOwner::kTable, "in [[sources]]", named_source_keys());
   for (const auto& operation : operations()) {
-    add(places, KeyPlace::Kind::kOperation, "in { op = \"" + std::string(operation.name) + "\" }",
-        operation.parameters);
+    add(places, KeyOwner::kOperation, "in { op = \"" + std::string(operation.name) + "\" }", operation.parameters);
   }
   for (const auto& operation : batch_operations()) {
     std::vector<Parameter> keys = batch_operation_keys();
     keys.insert(keys.end(), operation.parameters.begin(), operation.parameters.end());
     std::erase_if(keys, [](const Parameter& key) { return key.name == "op"; });
-    add(places, KeyPlace::Kind::kOperation, "in [batch] ops { op = \"" + std::string(operation.name) + "\" }", keys);
+    add(places, KeyOwner::kOperation, "in [batch] ops { op = \"" + std::string(operation.name) + "\" }", keys);
   }
   return places;
 }
@@ -49,7 +48,7 @@ std::vector<KeyPlace> of_daemon() {
   for (const auto& section : daemon_sections()) {
     if (section.name == "pipelines.cpu_weight") continue;  // its keys are names of pipelines
     const std::string name(section.name);
-    add(places, KeyPlace::Kind::kTable, section.name == "data.roots" ? "in [[data.roots]]" : "in [" + name + "]",
+    add(places, KeyOwner::kTable, section.name == "data.roots" ? "in [[data.roots]]" : "in [" + name + "]",
         section.keys);
   }
   return places;
@@ -58,8 +57,8 @@ std::vector<KeyPlace> of_daemon() {
 // Keys of one word, such as `path`, mean too much for a hint at another file.
 void add_other_file(std::vector<KeyPlace>& places, std::vector<KeyPlace> others, const std::string& file) {
   for (KeyPlace& place : others) {
-    if (place.kind != KeyPlace::Kind::kTable) continue;
-    place.kind = KeyPlace::Kind::kOtherFile;
+    if (place.owner != KeyOwner::kTable) continue;
+    place.owner = KeyOwner::kOtherFile;
     place.where = place.where == kTop ? "at the top level of " + file : place.where + " of " + file;
     std::erase_if(place.keys, [](const std::string& key) { return key.find('_') == std::string::npos; });
     places.push_back(std::move(place));
@@ -88,11 +87,11 @@ std::span<const KeyPlace> daemon_places() {
 
 std::string place_of_key(std::span<const KeyPlace> places, std::string_view key) {
   std::vector<std::string_view> found;
-  KeyPlace::Kind kind = KeyPlace::Kind::kOtherFile;
+  KeyOwner owner = KeyOwner::kOtherFile;
   for (const auto& place : places) {
-    if (std::find(place.keys.begin(), place.keys.end(), key) == place.keys.end() || place.kind > kind) continue;
-    if (place.kind < kind) found.clear();
-    kind = place.kind;
+    if (std::find(place.keys.begin(), place.keys.end(), key) == place.keys.end() || place.owner > owner) continue;
+    if (place.owner < owner) found.clear();
+    owner = place.owner;
     if (std::find(found.begin(), found.end(), place.where) == found.end()) found.push_back(place.where);
   }
   std::string text;

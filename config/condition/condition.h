@@ -24,8 +24,8 @@ inline constexpr size_t kConditionColumnsMax = 64;
 class Condition {
  public:
   struct Node {
-    enum class Kind : uint8_t { kAll, kAny, kNot, kComparison };
-    Kind kind = Kind::kComparison;
+    enum class Connective : uint8_t { kAll, kAny, kNot, kComparison };
+    Connective connective = Connective::kComparison;
     size_t comparison = 0;         // of kComparison: a place in the comparisons
     std::vector<Node> parts = {};  // of others: one or more
   };
@@ -60,10 +60,10 @@ class Condition {
  private:
   template <typename Judge>
   Truths truths_of(const Node& node, const Judge& judge) const {
-    if (node.kind == Node::Kind::kComparison) return judge(comparisons_[node.comparison]);
+    if (node.connective == Node::Connective::kComparison) return judge(comparisons_[node.comparison]);
     Truths truths = truths_of(node.parts.front(), judge);
-    if (node.kind == Node::Kind::kNot) return opposite_of(truths);
-    const bool all = node.kind == Node::Kind::kAll;
+    if (node.connective == Node::Connective::kNot) return opposite_of(truths);
+    const bool all = node.connective == Node::Connective::kAll;
     for (size_t i = 1; i < node.parts.size(); ++i) {
       if (truths == only(all ? Truth::kFalse : Truth::kTrue)) break;
       const Truths other = truths_of(node.parts[i], judge);

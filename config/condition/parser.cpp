@@ -146,16 +146,16 @@ class Parser {
   }
 
   Node any(int depth) {
-    return several(Node::Kind::kAny, "or", [&] { return all(depth); });
+    return several(Node::Connective::kAny, "or", [&] { return all(depth); });
   }
   Node all(int depth) {
-    return several(Node::Kind::kAll, "and", [&] { return negated(depth); });
+    return several(Node::Connective::kAll, "and", [&] { return negated(depth); });
   }
-  template <typename Part>
-  Node several(Node::Kind kind, std::string_view between, const Part& part) {
+  template <typename ParsePart>
+  Node several(Node::Connective connective, std::string_view between, const ParsePart& part) {
     Node first = part();
     if (!is_word(between)) return first;
-    Node node{kind};
+    Node node{connective};
     node.parts.push_back(std::move(first));
     while (take_word(between)) node.parts.push_back(part());
     return node;
@@ -174,7 +174,7 @@ class Parser {
   }
 
   static Node opposite(Node node) {
-    Node whole{Node::Kind::kNot};
+    Node whole{Node::Connective::kNot};
     whole.parts.push_back(std::move(node));
     return whole;
   }
@@ -195,7 +195,7 @@ class Parser {
       made.relation = relation();
       made.values.push_back(value());
     }
-    Node node{Node::Kind::kComparison, comparisons_.size()};
+    Node node{Node::Connective::kComparison, comparisons_.size()};
     comparisons_.push_back(std::move(made));
     return is_opposite ? opposite(std::move(node)) : node;
   }

@@ -7,14 +7,15 @@
 
 namespace spdld::config {
 
+enum class DeviceType : uint8_t {
+  kAuto,    // the trainer's GPU where it sees one, else kCpu
+  kCpu,     // host memory
+  kPinned,  // host memory that the trainer registers with its GPU
+  kCuda,    // a GPU of the trainer's
+};
+
 struct DeviceChoice {
-  enum class Kind : uint8_t {
-    kAuto,    // the trainer's GPU where it sees one, else kCpu
-    kCpu,     // host memory
-    kPinned,  // host memory that the trainer registers with its GPU
-    kCuda,    // a GPU of the trainer's
-  };
-  Kind kind = Kind::kAuto;
+  DeviceType type = DeviceType::kAuto;
   std::optional<uint32_t> ordinal;  // of kCuda, in the trainer's own order; none: by its local rank
 };
 

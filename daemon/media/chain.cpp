@@ -63,7 +63,7 @@ Chain::Chain(std::span<const config::OperationSpec> ops, const config::Followed&
     add(ops[i], followed.along[i], {output, extra, files});
     extra += config::extras_of(ops.subspan(i, 1)).size();
   }
-  if (followed.end().kind() == config::Kind::kInteger) nodes_.push_back(std::make_unique<StoreInteger>());
+  if (followed.end().kind() == config::SignatureKind::kInteger) nodes_.push_back(std::make_unique<StoreInteger>());
   names_.resize(nodes_.size(), config::kStoreStep.name);
   for (const auto& node : nodes_)
     for (std::string& code : node->code()) code_.insert(std::move(code));

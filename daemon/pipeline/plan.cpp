@@ -170,7 +170,7 @@ Plan::Output Plan::compile(const config::OutputSpec& spec, std::span<const confi
   if (path.is_json() && !is_fetched) refuse(spec, "field '" + wanted + "' holds no JSON");
   config::Signature start = signature_of(field->kind, path.is_json());
   config::set_frame(start, config::frame_of(all, spec));
-  if (!path.is_json() && start.kind() == config::Kind::kBytes) start.bytes().raw = field->raw;
+  if (!path.is_json() && start.kind() == config::SignatureKind::kBytes) start.bytes().raw = field->raw;
   const config::Followed followed = config::follow(spec.ops, start, spec.varying.form);
   if (!followed.error.empty()) {
     const bool is_whole = followed.at == spec.ops.size();

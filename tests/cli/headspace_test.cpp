@@ -11,22 +11,21 @@
 namespace spdld::headspace_test {
 
 using namespace spdld::cli;
-using Kind = HeadspacePart::Kind;
-
 namespace {
 
 constexpr Page kWide{false, 200};
 
-HeadspaceRow row(Kind kind, const std::string& name, double images_per_s, double cpu_ms = 1, double busy = 1) {
+HeadspaceRow row(HeadspaceSubject subject, const std::string& name, double images_per_s, double cpu_ms = 1,
+                 double busy = 1) {
   HeadspaceRow row;
-  row.kind = kind, row.name = name;
+  row.subject = subject, row.name = name;
   const double cores = 4 * busy;
   row.rounds = {{images_per_s * 0.98, cpu_ms, cores, busy}, {images_per_s * 1.02, cpu_ms, cores, busy}};
   return row;
 }
 
 HeadspaceRow cache_row(const std::string& form, double images_per_s, uint64_t kept, double bytes) {
-  HeadspaceRow cached = row(Kind::kCache, "cache = \"" + form + "\"", images_per_s);
+  HeadspaceRow cached = row(HeadspaceSubject::kCache, "cache = \"" + form + "\"", images_per_s);
   cached.form = form, cached.kept = kept, cached.to_keep = 1000, cached.kept_bytes = bytes;
   return cached;
 }
@@ -36,10 +35,13 @@ Headspace made_up(double trainer_ms = 0) {
   Headspace headspace;
   headspace.pipeline = "p", headspace.threads = 4, headspace.samples = 10'000, headspace.measured = 1000;
   headspace.step_samples = 64, headspace.trainer_ms = trainer_ms, headspace.memory_bytes = 16e9;
-  headspace.rows = {row(Kind::kHandOver, "hand-over", 1e6),      row(Kind::kFetch, "fetch", 50'000, 0.02),
-                    row(Kind::kOutputs, "to resize", 1200, 0.8), row(Kind::kWhole, "whole", 1000, 1.0),
-                    cache_row("encoded", 1020, 1000, 1e8),       cache_row("decoded", 4800, 1000, 4e8)};
-  HeadspaceRow one = row(Kind::kThreads, "1 thread", 250);
+  headspace.rows = {row(HeadspaceSubject::kHandOver, "hand-over", 1e6),
+                    row(HeadspaceSubject::kFetch, "fetch", 50'000, 0.02),
+                    row(HeadspaceSubject::kOutputs, "to resize", 1200, 0.8),
+                    row(HeadspaceSubject::kWhole, "whole", 1000, 1.0),
+                    cache_row("encoded", 1020, 1000, 1e8),
+                    cache_row("decoded", 4800, 1000, 4e8)};
+  HeadspaceRow one = row(HeadspaceSubject::kThreads, "1 thread", 250);
   one.threads = 1;
   headspace.rows.push_back(one);
   return headspace;
@@ -51,8 +53,9 @@ std::string advice(const Headspace& headspace) {
   return text;
 }
 
-HeadspaceRow& of_kind(Headspace& headspace, Kind kind) {
-  return *std::find_if(headspace.rows.begin(), headspace.rows.end(), [kind](const auto& r) { return r.kind == kind; });
+HeadspaceRow& of_subject(Headspace& headspace, HeadspaceSubject subject) {
+  return *std::find_if(headspace.rows.begin(), headspace.rows.end(),
+                       [subject](const auto& r) { return r.subject == subject; });
 }
 
 config::PipelineSpec spec_of(const std::string& outputs, const std::string& rest = "") {
@@ -101,19 +104,19 @@ TEST_CASE("what limits is fetching, the CPU, or neither") {
   CHECK_THAT(advice(headspace), Catch::Contains("The CPU limits") &&
                                     Catch::Contains("Of 1.00 ms of CPU for an image: fetch 0.02 ms, to resize 0.78 "
                                                     "ms, the rest 0.20 ms."));
-  of_kind(headspace, Kind::kWhole) = row(Kind::kWhole, "whole", 1000, 1.0, 0.3);
+  of_subject(headspace, HeadspaceSubject::kWhole) = row(HeadspaceSubject::kWhole, "whole", 1000, 1.0, 0.3);
   CHECK_THAT(advice(headspace), Catch::Contains("Neither fetching nor the CPU"));
-  of_kind(headspace, Kind::kFetch) = row(Kind::kFetch, "fetch", 1100, 0.02);
+  of_subject(headspace, HeadspaceSubject::kFetch) = row(HeadspaceSubject::kFetch, "fetch", 1100, 0.02);
   CHECK_THAT(advice(headspace), Catch::Contains("Fetching limits") && Catch::Contains("only 1,100 images/s"));
-  of_kind(headspace, Kind::kWhole) = row(Kind::kWhole, "whole", 1000, 1.0, 1);
+  of_subject(headspace, HeadspaceSubject::kWhole) = row(HeadspaceSubject::kWhole, "whole", 1000, 1.0, 1);
   CHECK_THAT(advice(headspace), Catch::Contains("The CPU limits"));
 }
 
 TEST_CASE("storage that is slower than the pipeline limits it, and caches gain against storage") {
   Headspace headspace = made_up(100);
-  headspace.rows.push_back(row(Kind::kFetchAll, "fetch, all", 2000));
+  headspace.rows.push_back(row(HeadspaceSubject::kFetchAll, "fetch, all", 2000));
   CHECK_THAT(advice(headspace), Catch::Contains("The CPU limits") && Catch::Contains("4.8 x"));
-  headspace.rows.back() = row(Kind::kFetchAll, "fetch, all", 200);
+  headspace.rows.back() = row(HeadspaceSubject::kFetchAll, "fetch, all", 200);
   CHECK(headspace.loader_images_per_s() == Approx(200));
   const std::string text = advice(headspace);
   CHECK_THAT(text, Catch::Contains("holds the trainer back") && Catch::Contains("gives 200 images/s, 31 % of that"));
@@ -131,12 +134,12 @@ TEST_CASE("a form of the cache is named with its gain and its price, where it is
                                     !Catch::Contains("encoded\"` would"));
   headspace.memory_bytes = 2e9;
   CHECK_THAT(advice(headspace), Catch::Contains("This machine has 1.9 GiB of memory"));
-  of_kind(headspace, Kind::kCache) = cache_row("encoded", 2000, 400, 1e8);
+  of_subject(headspace, HeadspaceSubject::kCache) = cache_row("encoded", 2000, 400, 1e8);
   CHECK_THAT(advice(headspace),
              Catch::Contains("Only 400 of 1,000 samples were in the cache") && Catch::Contains("take about 2.3 GiB"));
   const std::string text = advice(headspace);
   CHECK(text.find("decoded") < text.find("encoded"));  // the best one first
-  std::erase_if(headspace.rows, [](const auto& r) { return r.kind == Kind::kCache; });
+  std::erase_if(headspace.rows, [](const auto& r) { return r.subject == HeadspaceSubject::kCache; });
   CHECK_THAT(advice(headspace), !Catch::Contains("cache"));
   headspace.rows.push_back(cache_row("decoded", 1050, 1000, 1e8));
   CHECK_THAT(advice(headspace), Catch::Contains("No form of the cache"));
@@ -145,8 +148,8 @@ TEST_CASE("a form of the cache is named with its gain and its price, where it is
 TEST_CASE("more cores help where more threads did, and nothing is said where others took the cores") {
   Headspace headspace = made_up();
   const auto with_one = [&](double images_per_s) {
-    of_kind(headspace, Kind::kThreads) = row(Kind::kThreads, "1 thread", images_per_s);
-    of_kind(headspace, Kind::kThreads).threads = 1;
+    of_subject(headspace, HeadspaceSubject::kThreads) = row(HeadspaceSubject::kThreads, "1 thread", images_per_s);
+    of_subject(headspace, HeadspaceSubject::kThreads).threads = 1;
     return advice(headspace);
   };
   CHECK_THAT(with_one(250),
@@ -154,7 +157,7 @@ TEST_CASE("more cores help where more threads did, and nothing is said where oth
   CHECK_THAT(with_one(500),
              Catch::Contains("2.0 x") && Catch::Contains("50 % of what") && Catch::Contains("help less"));
   CHECK_THAT(with_one(980), Catch::Contains("more cores would not help"));
-  for (HeadspaceRound& round : of_kind(headspace, Kind::kWhole).rounds) round.cores = 1;
+  for (HeadspaceRound& round : of_subject(headspace, HeadspaceSubject::kWhole).rounds) round.cores = 1;
   CHECK_THAT(with_one(250), !Catch::Contains("more cores") && Catch::Contains("Other programs took CPU time") &&
                                 Catch::Contains("got only 1.0 cores"));
 }
@@ -162,18 +165,18 @@ TEST_CASE("more cores help where more threads did, and nothing is said where oth
 TEST_CASE("noise, a slow hand-over and a failed whole are told") {
   Headspace headspace = made_up(16);
   CHECK_THAT(advice(headspace), !Catch::Contains("differ") && !Catch::Contains("Handing"));
-  of_kind(headspace, Kind::kFetch).rounds[0].images_per_s = 30'000;
+  of_subject(headspace, HeadspaceSubject::kFetch).rounds[0].images_per_s = 30'000;
   CHECK_THAT(advice(headspace), Catch::Contains("The rounds of the row \"fetch\" differ by"));
-  of_kind(headspace, Kind::kHandOver) = row(Kind::kHandOver, "hand-over", 8000);
+  of_subject(headspace, HeadspaceSubject::kHandOver) = row(HeadspaceSubject::kHandOver, "hand-over", 8000);
   CHECK_THAT(advice(headspace), Catch::Contains("Handing batches over gives only 8,000 images/s"));
-  of_kind(headspace, Kind::kWhole).fault = "no such folder";
+  of_subject(headspace, HeadspaceSubject::kWhole).fault = "no such folder";
   CHECK(headspace.whole() == nullptr);
   CHECK_THAT(advice(headspace), Catch::Contains("did not run"));
 }
 
 TEST_CASE("the table and the document have every row, also a row that did not run") {
   Headspace headspace = made_up(16);
-  of_kind(headspace, Kind::kOutputs).fault = "no such operation";
+  of_subject(headspace, HeadspaceSubject::kOutputs).fault = "no such operation";
   const std::string text = headspace_text(headspace, kWide);
   for (const char* words : {"hand-over", "fetch", "did not run: no such operation", "cache = \"decoded\"", "1 thread",
                             "1.00 x", "4.80 x", "1000 x", "1,000 of 1,000 samples kept", "of 10,000 samples"}) {
@@ -200,7 +203,7 @@ TEST_CASE("a pipeline is taken apart by its chain") {
                                                     "1 thread", "2 threads"});
   for (const HeadspacePart& part : parts) {
     CHECK(part.spec.order.epochs == 0);
-    CHECK((part.spec.cache == config::CacheForm::kOff) == (part.kind != Kind::kCache));
+    CHECK((part.spec.cache == config::CacheForm::kOff) == (part.subject != HeadspaceSubject::kCache));
     CHECK(config::load_pipeline_json(config::full_json(part.spec), "p"));
   }
   const auto& fetch = part_of(parts, "fetch").spec.outputs;
@@ -226,7 +229,8 @@ TEST_CASE("a chain whose cut would be the whole is not cut there, and a long cha
               "ops = [ { op = \"decode-image\" }, { op = \"resize\", size = [8, 8] }, { op = \"horizontal-flip\" }, "
               "{ op = \"vertical-flip\" }, { op = \"invert\" }, { op = \"grayscale\" }, { op = \"equalize\" } ]\n"),
       1);
-  CHECK(std::count_if(many.begin(), many.end(), [](const auto& part) { return part.kind == Kind::kOutputs; }) == 3);
+  CHECK(std::count_if(many.begin(), many.end(),
+                      [](const auto& part) { return part.subject == HeadspaceSubject::kOutputs; }) == 3);
   CHECK(names_of(many)[3] == "to resize");
   CHECK(names_of(many)[5] == "to grayscale");
 }
@@ -241,7 +245,8 @@ TEST_CASE("batches are not mixed but in the whole") {
           "ops = [ { op = \"mixup\", alpha = 0.2, images = [\"image\"], labels = [\"label\"] } ]\n"),
       1);
   for (const HeadspacePart& part : parts) {
-    const bool is_part = part.kind == Kind::kFetch || part.kind == Kind::kFetchAll || part.kind == Kind::kOutputs;
+    const bool is_part = part.subject == HeadspaceSubject::kFetch || part.subject == HeadspaceSubject::kFetchAll ||
+                         part.subject == HeadspaceSubject::kOutputs;
     CHECK(part.spec.batch.ops.empty() == is_part);
   }
   CHECK(names_of(parts)[4] == "to normalize");
@@ -270,8 +275,8 @@ TEST_CASE("every example of a pipeline can be taken apart") {
     const auto loaded = config::load_pipeline_file(file.path());
     if (!loaded) continue;  // it names further files
     const auto parts = headspace_parts(*loaded.value, 8);
-    CHECK(part_of(parts, "hand-over").kind == Kind::kHandOver);
-    CHECK(part_of(parts, "whole").kind == Kind::kWhole);
+    CHECK(part_of(parts, "hand-over").subject == HeadspaceSubject::kHandOver);
+    CHECK(part_of(parts, "whole").subject == HeadspaceSubject::kWhole);
     // Rows that an operation takes, by tile or by clip, cannot be fetched without it.
     const config::RowKind rows = loaded.value->rows.kind;
     const bool is_cut = rows == config::RowKind::kTiles || rows == config::RowKind::kClips;

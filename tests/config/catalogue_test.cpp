@@ -68,7 +68,7 @@ TEST_CASE("the tables hold together", "[config]") {
     CHECK(names.insert(operation.name).second);
     CHECK(find_operation(operation.name) == &operation);
     CHECK_FALSE(operation.help.empty());
-    if (operation.takes == Kind::kTensor) CHECK(operation.gives == Kind::kTensor);
+    if (operation.takes == SignatureKind::kTensor) CHECK(operation.gives == SignatureKind::kTensor);
     CHECK((operation.bind != nullptr) == (operation.holds == Holds::kNone));
     const auto lists = std::count_if(operation.parameters.begin(), operation.parameters.end(), [](const auto& one) {
       return one.type == ParameterType::kOperations && one.name == kHeldOperations;
@@ -133,9 +133,9 @@ TEST_CASE("the traits of operations name parameters that the operations have", "
       CHECK((name.empty() || has(name)));
     for (const Ask& ask : operation.asks) CHECK(has(ask.parameter));
     CHECK(traits.normalizes.mean.empty() == traits.normalizes.std.empty());
-    if (operation.decodes) CHECK(operation.takes == Kind::kBytes);
+    if (operation.decodes) CHECK(operation.takes == SignatureKind::kBytes);
     if (traits.counts_pixels || traits.is_kept_decoded) CHECK(operation.decodes);
-    if (operation.reads_numbers || operation.copies_bytes) CHECK(operation.takes == Kind::kBytes);
+    if (operation.reads_numbers || operation.copies_bytes) CHECK(operation.takes == SignatureKind::kBytes);
   }
 }
 

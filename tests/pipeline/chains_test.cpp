@@ -71,7 +71,8 @@ class Chains {
         fitting.push_back(&type);
     // Few operations give pictures that end a chain by themselves, whatever stands before them.
     for (const auto& type : config::operations())
-      if (depth == 0 && before.kind() == config::Kind::kImage && type.picture().view_part == config::ViewPart::kBuckets)
+      if (depth == 0 && before.kind() == config::SignatureKind::kImage &&
+          type.picture().view_part == config::ViewPart::kBuckets)
         fitting.insert(fitting.end(), 5, &type);
     if (fitting.empty()) fitting.push_back(&config::operations()[below(config::operations().size())]);
     const config::OperationType& type = *fitting[below(fitting.size())];
@@ -124,8 +125,8 @@ class Chains {
       if (!one.error.empty()) return ops;
       signature = one.end();
     }
-    if (signature.kind() == config::Kind::kImage && below(4) > 0)
-      ops.push_back(config::with_defaults(*config::chain_end(config::Kind::kImage), {}));
+    if (signature.kind() == config::SignatureKind::kImage && below(4) > 0)
+      ops.push_back(config::with_defaults(*config::chain_end(config::SignatureKind::kImage), {}));
     return ops;
   }
 
@@ -231,7 +232,7 @@ TEST_CASE("reports show work under names of operations, or of steps that they sh
     return spec;
   };
   for (const auto& type : config::operations()) {
-    if (type.takes != config::Kind::kImage || Chains::reads_files(type)) continue;
+    if (type.takes != config::SignatureKind::kImage || Chains::reads_files(type)) continue;
     for (int i = 0; i < kTries; ++i) {
       std::optional<config::OperationSpec> made = chains.sound(type, config::image(3, 8), 0);
       if (!made) continue;
@@ -239,9 +240,9 @@ TEST_CASE("reports show work under names of operations, or of steps that they sh
       config::PipelineSpec spec;
       spec.outputs = {{"out", "text", {with("decode-image", {}), *made}, {}}};
       auto& ops = spec.outputs[0].ops;
-      if (type.gives == config::Kind::kImage && type.picture().view_part != config::ViewPart::kPieces)
+      if (type.gives == config::SignatureKind::kImage && type.picture().view_part != config::ViewPart::kPieces)
         ops.push_back(with("center-crop", {{"size", std::vector<double>{8}}}));
-      if (type.gives == config::Kind::kImage) ops.push_back(with("convert", {}));
+      if (type.gives == config::SignatureKind::kImage) ops.push_back(with("convert", {}));
       if (!config::follow(ops, config::bytes_of(config::Origin::kContent)).error.empty()) continue;
       const pipeline::Plan plan(spec, listing);
       context.untimed = 0;  // this sample is measured

@@ -82,7 +82,7 @@ TEST_CASE("planes may stand for a field that is only decoded as a picture, and a
     config::OutputSpec spec =
         output(name, "text", "decode-image", {{"exif", exif}, {"fast", fast}, {"strict", strict}});
     spec.ops.push_back({"resize", {{"size", std::vector<double>{8, 8}}, {"antialias", true}}, {}});
-    spec.ops.push_back(config::with_defaults(*config::chain_end(config::Kind::kImage), {}));
+    spec.ops.push_back(config::with_defaults(*config::chain_end(config::SignatureKind::kImage), {}));
     return spec;
   };
   const auto why_unprepared = [&](std::vector<config::OutputSpec> outputs) {
@@ -138,7 +138,7 @@ TEST_CASE("a plan tells the versions of its operations and of the code beneath t
   config::OutputSpec picture =
       output("a", "text", "decode-image", {{"exif", true}, {"fast", false}, {"strict", false}});
   picture.ops.push_back({"resize", {{"size", std::vector<double>{8, 8}}, {"antialias", true}}, {}});
-  picture.ops.push_back(config::with_defaults(*config::chain_end(config::Kind::kImage), {}));
+  picture.ops.push_back(config::with_defaults(*config::chain_end(config::SignatureKind::kImage), {}));
   config::OutputSpec again = picture;
   again.name = "b";
   const pipeline::Plan plan(with({picture, again, output("n", "path", "pad-bytes", {{"length", int64_t{6}}})}),

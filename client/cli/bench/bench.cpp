@@ -78,7 +78,7 @@ ExitCode bench(const Globals& globals, const Wishes& wishes) {
   return kFine;
 }
 
-void declare_bench(config::Arguments command, const Globals& globals, Run& run) {
+void declare_bench(config::Arguments command, const Globals& globals, RunCommand& run) {
   const auto wishes = std::make_shared<Wishes>();
   command.word("PIPELINE", wishes->target, "a pipeline file (.toml, .json) or the name of a pipeline");
   command.number("--epochs", wishes->epochs, 1, kCountMax, "N",

@@ -15,8 +15,6 @@ namespace spdld::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using RecordKind = BenchRecord::Kind;
-
 double seconds_since(Clock::time_point moment) { return std::chrono::duration<double>(Clock::now() - moment).count(); }
 
 double cpu_seconds() {
@@ -36,7 +34,7 @@ class Rank {
   int run() {
     try {
       take_all();
-      BenchRecord done = record(RecordKind::kDone);
+      BenchRecord done = record(BenchEvent::kDone);
       done.cpu_s = cpu_seconds();
       tell(done);
       return kFine;
@@ -50,9 +48,9 @@ class Rank {
   }
 
  private:
-  BenchRecord record(RecordKind kind) const {
+  BenchRecord record(BenchEvent event) const {
     BenchRecord record;
-    record.kind = kind;
+    record.event = event;
     record.rank = rank_;
     return record;
   }
@@ -66,7 +64,7 @@ class Rank {
   }
 
   int failed(ExitCode code, const char* sentence) const {
-    BenchRecord failure = record(RecordKind::kFailed);
+    BenchRecord failure = record(BenchEvent::kFailed);
     failure.exit_code = code;
     std::strncpy(failure.text.data(), sentence, failure.text.size() - 1);
     tell(failure);
@@ -75,7 +73,7 @@ class Rank {
 
   static int listing(void* self, const char* what, uint64_t done, uint64_t total) {
     const auto* rank = static_cast<const Rank*>(self);
-    BenchRecord record = rank->record(RecordKind::kListing);
+    BenchRecord record = rank->record(BenchEvent::kListing);
     std::strncpy(record.text.data(), what, record.text.size() - 1);
     record.done = done;
     record.total = total;
@@ -118,7 +116,7 @@ class Rank {
 
   void take_all() {
     Loader loader(options());
-    BenchRecord attached = record(RecordKind::kAttached);
+    BenchRecord attached = record(BenchEvent::kAttached);
     attached.total = batches_to_come(loader.info());
     attached.done = epochs_to_come(loader.info());
     tell(attached);
@@ -131,7 +129,7 @@ class Rank {
         throw Failure(kTimedOut, "no batch came within " + std::to_string(plan_.timeout_ms) +
                                      " ms; `spdlctl describe` shows what the pipeline waits for.");
       }
-      BenchRecord told = record(RecordKind::kBatch);
+      BenchRecord told = record(BenchEvent::kBatch);
       const spdld_batch_info info = next.batch.info();
       told.batch = {.at_s = seconds_since(began_),
                     .wait_s = seconds_since(before),

@@ -8,17 +8,18 @@
 
 namespace spdld::cli {
 
-// A rank writes each record whole (a pipe keeps up to 4096 bytes together), so that all ranks can share one pipe. The
-// comments name the fields that are set.
+// The events that a record tells, each with the fields that are set.
+enum class BenchEvent : uint32_t {
+  kListing,   // text, done, total: the work before the rank is attached, as spdld_progress tells it
+  kAttached,  // total: batches that will come; done: the number of their epochs
+  kBatch,     // batch; done: its epoch
+  kDone,      // cpu_s: user and system time of this rank
+  kFailed     // exit_code, text: one sentence
+};
+
+// A rank writes each record whole (a pipe keeps up to 4096 bytes together), so that all ranks can share one pipe.
 struct BenchRecord {
-  enum class Kind : uint32_t {
-    kListing,   // text, done, total: the work before the rank is attached, as spdld_progress tells it
-    kAttached,  // total: batches that will come; done: the number of their epochs
-    kBatch,     // batch; done: its epoch
-    kDone,      // cpu_s: user and system time of this rank
-    kFailed     // exit_code, text: one sentence
-  };
-  Kind kind = Kind::kListing;
+  BenchEvent event = BenchEvent::kListing;
   uint32_t rank = 0;
   uint64_t done = 0, total = 0;
   BenchBatch batch;

@@ -21,8 +21,6 @@ namespace spdld::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using RecordKind = BenchRecord::Kind;
-
 constexpr int kLookMs = 200;
 
 struct Pipe {
@@ -135,26 +133,26 @@ class Watch {
   }
 
   void take(const BenchRecord& record) {
-    switch (record.kind) {
-      case RecordKind::kListing:
+    switch (record.event) {
+      case BenchEvent::kListing:
         if (attached_ == 0) progress_.show(text::progress_of(record.text.data(), record.done, record.total));
         return;
-      case RecordKind::kAttached:
+      case BenchEvent::kAttached:
         to_come_ += record.total;
         epochs_ = record.done;
         if (attached_++ == 0) look();
         return;
-      case RecordKind::kBatch:
+      case BenchEvent::kBatch:
         batches_.push_back(record.batch);
         images_ += record.batch.images;
         epoch_ = record.done;
         return;
-      case RecordKind::kDone:
+      case BenchEvent::kDone:
         // The last look: a short bench may have had no other while its slots were in use.
         if (done_++ == 0) look();
         ranks_cpu_s_ += record.cpu_s;
         return;
-      case RecordKind::kFailed: {
+      case BenchEvent::kFailed: {
         const std::string of = plan_.world_size > 1 ? "rank " + std::to_string(record.rank) + ": " : std::string();
         throw Failure(static_cast<ExitCode>(record.exit_code), of + record.text.data());
       }

@@ -12,18 +12,20 @@
 
 namespace spdld::cli {
 
+// The subject of a row of the table.
+enum class HeadspaceSubject : uint8_t {
+  kHandOver,  // batches that were made before: the most that any trainer can take
+  kFetch,     // bytes are read and dropped
+  kFetchAll,  // bytes of all samples are read and dropped; most were not read just before
+  kOutputs,   // the first operations of the outputs
+  kWhole,
+  kCache,   // the whole, from the node's cache
+  kThreads  // the whole, with fewer decode threads
+};
+
 // The pipeline that a row of the table runs.
 struct HeadspacePart {
-  enum class Kind : uint8_t {
-    kHandOver,  // batches that were made before: the most that any trainer can take
-    kFetch,     // bytes are read and dropped
-    kFetchAll,  // the same over all samples; most were not read just before
-    kOutputs,   // the first operations of the outputs
-    kWhole,
-    kCache,   // the whole, from the node's cache
-    kThreads  // the whole, with fewer decode threads
-  };
-  Kind kind = Kind::kWhole;
+  HeadspaceSubject subject = HeadspaceSubject::kWhole;
   std::string name;
   std::string what;  // the operations that run
   config::PipelineSpec spec;
@@ -40,7 +42,7 @@ struct HeadspaceRound {
 };
 
 struct HeadspaceRow {
-  HeadspacePart::Kind kind = HeadspacePart::Kind::kWhole;
+  HeadspaceSubject subject = HeadspaceSubject::kWhole;
   std::string name, what;
   uint32_t threads = 0;
   std::string form = {};  // of kCache
@@ -64,7 +66,7 @@ struct Headspace {
   std::string pipeline;
   uint32_t threads = 0;       // decode threads, unless a row says otherwise
   uint64_t samples = 0;       // that the pipeline takes
-  uint64_t measured = 0;      // so many of them were used
+  uint64_t measured = 0;      // how many of `samples` were used
   uint64_t step_samples = 0;  // of all ranks, in a step
   double trainer_ms = 0;      // for a step; 0: not known
   double memory_bytes = 0;    // of this machine
@@ -87,7 +89,7 @@ std::string headspace_json(const Headspace& headspace);
 // The parts of a pipeline, in the table's order. A chain that is cut where it gives no batch, or the batches of another
 // part, is left out, and so is a form of the cache that an operation hinders. `threads`: decode threads of the node.
 std::vector<HeadspacePart> headspace_parts(const config::PipelineSpec& spec, uint32_t threads);
-// The spec with so many of its samples, at most.
+// The spec with at most `samples` of its samples.
 config::PipelineSpec with_first(config::PipelineSpec spec, uint64_t samples);
 
 struct HeadspaceWishes {

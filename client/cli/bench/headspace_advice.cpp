@@ -7,8 +7,6 @@
 namespace spdld::cli {
 namespace {
 
-using PartKind = HeadspacePart::Kind;
-
 constexpr double kWorthwhile = 1.1;   // gains below are noise, as a rule
 constexpr double kFetchBound = 1.25;  // fetching alone is hardly faster than the whole
 constexpr double kBusy = 0.8;         // of the decode threads' time
@@ -21,9 +19,9 @@ std::string rate_of(double images_per_s) { return text::rate_text(images_per_s) 
 std::string times_text(double ratio) { return decimal_text(ratio, ratio < 10 ? 1 : 0) + " x"; }
 std::string ms_text(double ms) { return decimal_text(ms, ms < 10 ? 2 : 0) + " ms"; }
 
-const HeadspaceRow* row_of(const Headspace& headspace, PartKind kind) {
+const HeadspaceRow* row_of(const Headspace& headspace, HeadspaceSubject subject) {
   const auto found = std::find_if(headspace.rows.begin(), headspace.rows.end(),
-                                  [kind](const auto& row) { return row.kind == kind && row.ran(); });
+                                  [subject](const auto& row) { return row.subject == subject && row.ran(); });
   return found == headspace.rows.end() ? nullptr : &*found;
 }
 
@@ -52,9 +50,10 @@ std::string where_cpu_goes(const Headspace& headspace, const HeadspaceRow& whole
   std::string text;
   double before = 0;
   for (const HeadspaceRow& row : headspace.rows) {
-    const bool is_part = row.kind == PartKind::kFetch || row.kind == PartKind::kOutputs || row.kind == PartKind::kWhole;
+    const bool is_part = row.subject == HeadspaceSubject::kFetch || row.subject == HeadspaceSubject::kOutputs ||
+                         row.subject == HeadspaceSubject::kWhole;
     if (!is_part || !row.ran()) continue;
-    const std::string what = row.kind == PartKind::kWhole ? "the rest" : row.name;
+    const std::string what = row.subject == HeadspaceSubject::kWhole ? "the rest" : row.name;
     text += (text.empty() ? "" : ", ") + what + " " + ms_text(std::max(0.0, row.cpu_ms() - before));
     before = std::max(before, row.cpu_ms());
   }
@@ -72,7 +71,7 @@ std::string limit_of(const Headspace& headspace, const HeadspaceRow& whole) {
     return "Storage limits the pipeline: samples that were not read just before come at only " + rate_of(all) +
            ", and the whole pipeline makes " + rate_of(whole.images_per_s()) + " of samples in the page cache.";
   }
-  const HeadspaceRow* fetch = row_of(headspace, PartKind::kFetch);
+  const HeadspaceRow* fetch = row_of(headspace, HeadspaceSubject::kFetch);
   const bool by_fetch = fetch && fetch->images_per_s() < whole.images_per_s() * kFetchBound;
   if (by_fetch && whole.busy() < kBusy) {
     return "Fetching limits the pipeline: alone, without any decoding, it gives only " +
@@ -119,7 +118,7 @@ void add_caches(const Headspace& headspace, std::vector<std::string>& sentences)
   std::vector<const HeadspaceRow*> worthwhile;
   bool any = false;
   for (const HeadspaceRow& row : headspace.rows) {
-    if (row.kind != PartKind::kCache || !row.ran()) continue;
+    if (row.subject != HeadspaceSubject::kCache || !row.ran()) continue;
     any = true;
     if (row.images_per_s() >= headspace.loader_images_per_s() * kWorthwhile) worthwhile.push_back(&row);
   }
@@ -131,7 +130,7 @@ void add_caches(const Headspace& headspace, std::vector<std::string>& sentences)
 }
 
 std::string threads_sentence(const Headspace& headspace, const HeadspaceRow& whole) {
-  const HeadspaceRow* fewer = row_of(headspace, PartKind::kThreads);
+  const HeadspaceRow* fewer = row_of(headspace, HeadspaceSubject::kThreads);
   const bool by_storage = headspace.loader_images_per_s() * kWorthwhile < whole.images_per_s();
   if (!fewer || fewer->threads == 0 || by_storage || is_robbed(headspace, whole)) return "";
   const double gain = whole.images_per_s() / fewer->images_per_s();
@@ -148,7 +147,7 @@ std::string threads_sentence(const Headspace& headspace, const HeadspaceRow& who
 }
 
 std::string hand_over_sentence(const Headspace& headspace) {
-  const HeadspaceRow* hand_over = row_of(headspace, PartKind::kHandOver);
+  const HeadspaceRow* hand_over = row_of(headspace, HeadspaceSubject::kHandOver);
   const double demand = headspace.demand();
   if (!hand_over || demand == 0 || hand_over->images_per_s() >= demand * kHandOverMargin) return "";
   return "Handing batches over gives only " + rate_of(hand_over->images_per_s()) +
@@ -159,7 +158,7 @@ std::string noise_sentence(const Headspace& headspace) {
   const HeadspaceRow* worst = nullptr;
   double most = kNoisy;
   for (const HeadspaceRow& row : headspace.rows) {
-    if (!row.ran() || row.kind == PartKind::kHandOver) continue;
+    if (!row.ran() || row.subject == HeadspaceSubject::kHandOver) continue;
     const double apart = (row.fastest() - row.slowest()) / row.images_per_s();
     if (apart > most) {
       most = apart;

@@ -15,8 +15,6 @@ using config::CacheForm;
 using config::OperationSpec;
 using config::OutputSpec;
 using config::PipelineSpec;
-using PartKind = HeadspacePart::Kind;
-
 constexpr uint64_t kFetchBatch = 64;
 constexpr size_t kCutsMax = 3;  // shortened chains that are measured: the shortest, the longest, and one between
 
@@ -46,7 +44,7 @@ std::optional<PipelineSpec> checked(const PipelineSpec& spec) { return loaded(sp
 bool takes_bytes(const OutputSpec& output) {
   if (output.ops.empty()) return false;
   const auto* first = config::find_operation(output.ops.front().op);
-  return first && first->takes == config::Kind::kBytes;
+  return first && first->takes == config::SignatureKind::kBytes;
 }
 
 // Each output that is made of bytes gives the first byte of them: all are read, and none is decoded.
@@ -67,7 +65,8 @@ HeadspacePart fetch_part(const PipelineSpec& spec) {
     output.view.clear();
   }
   auto read = loaded(fetch);
-  HeadspacePart part{.kind = PartKind::kFetch, .name = "fetch", .what = "bytes are read and dropped", .spec = {}};
+  HeadspacePart part{
+      .subject = HeadspaceSubject::kFetch, .name = "fetch", .what = "bytes are read and dropped", .spec = {}};
   if (!read) part.fault = "its rows cannot be fetched alone: " + read.complaints.front().sentence();
   if (read) part.spec = std::move(*read.value);
   return part;
@@ -106,7 +105,7 @@ std::vector<HeadspacePart> output_parts(const PipelineSpec& spec) {
     known.push_back(decides);
     const std::string last = longest_output(shortened(spec, count)).ops.back().op;
     parts.push_back(
-        {.kind = PartKind::kOutputs, .name = "to " + last, .what = ops_text(*cut), .spec = std::move(*cut)});
+        {.subject = HeadspaceSubject::kOutputs, .name = "to " + last, .what = ops_text(*cut), .spec = std::move(*cut)});
   }
   if (parts.size() <= kCutsMax) return parts;
   std::vector<HeadspacePart> chosen;
@@ -137,15 +136,15 @@ PipelineSpec with_first(PipelineSpec spec, uint64_t samples) {
 std::vector<HeadspacePart> headspace_parts(const PipelineSpec& given, uint32_t threads) {
   const PipelineSpec spec = bare(given);
   std::vector<HeadspacePart> parts;
-  parts.push_back({PartKind::kHandOver, "hand-over", "the same batches again and again", spec});
+  parts.push_back({HeadspaceSubject::kHandOver, "hand-over", "the same batches again and again", spec});
   parts.push_back(fetch_part(spec));
   HeadspacePart all = parts.back();
-  all.kind = PartKind::kFetchAll;
+  all.subject = HeadspaceSubject::kFetchAll;
   all.name = "fetch, all";
   all.what = "the same over all samples, from storage where the page cache does not have them";
   if (all.fault.empty()) parts.push_back(std::move(all));
   for (HeadspacePart& part : output_parts(spec)) parts.push_back(std::move(part));
-  parts.push_back({PartKind::kWhole, "whole", whole_text(spec), spec});
+  parts.push_back({HeadspaceSubject::kWhole, "whole", whole_text(spec), spec});
   for (const CacheForm form : {CacheForm::kEncoded, CacheForm::kIndexed, CacheForm::kPacked, CacheForm::kDecoded}) {
     PipelineSpec cached = spec;
     cached.cache = form;
@@ -153,14 +152,14 @@ std::vector<HeadspacePart> headspace_parts(const PipelineSpec& given, uint32_t t
     if (!possible) continue;  // an operation hinders it
     const std::string name(config::cache_form_name(form));
     parts.push_back(
-        {PartKind::kCache, "cache = \"" + name + "\"", "the whole, from a warm cache", std::move(*possible)});
+        {HeadspaceSubject::kCache, "cache = \"" + name + "\"", "the whole, from a warm cache", std::move(*possible)});
   }
   std::vector<uint32_t> fewer = {1};
   if (threads >= 4) fewer.push_back(threads / 2);
   for (const uint32_t count : fewer) {
     if (count >= threads) continue;
     parts.push_back(
-        {PartKind::kThreads, counted(count, "thread"), "the whole, with fewer decode threads", spec, count});
+        {HeadspaceSubject::kThreads, counted(count, "thread"), "the whole, with fewer decode threads", spec, count});
   }
   return parts;
 }

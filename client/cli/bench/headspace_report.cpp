@@ -8,23 +8,21 @@
 namespace spdld::cli {
 namespace {
 
-using PartKind = HeadspacePart::Kind;
-
-const char* kind_name(PartKind kind) {
-  switch (kind) {
-    case PartKind::kHandOver:
+const char* subject_name(HeadspaceSubject subject) {
+  switch (subject) {
+    case HeadspaceSubject::kHandOver:
       return "hand-over";
-    case PartKind::kFetch:
+    case HeadspaceSubject::kFetch:
       return "fetch";
-    case PartKind::kFetchAll:
+    case HeadspaceSubject::kFetchAll:
       return "fetch-all";
-    case PartKind::kOutputs:
+    case HeadspaceSubject::kOutputs:
       return "outputs";
-    case PartKind::kWhole:
+    case HeadspaceSubject::kWhole:
       return "whole";
-    case PartKind::kCache:
+    case HeadspaceSubject::kCache:
       return "cache";
-    case PartKind::kThreads:
+    case HeadspaceSubject::kThreads:
       return "threads";
   }
   return "";
@@ -48,13 +46,14 @@ std::string ratio_text(double ratio) { return decimal_text(ratio, ratio < 10 ? 2
 
 std::string what_text(const HeadspaceRow& row) {
   if (!row.fault.empty()) return "did not run: " + row.fault;
-  if (row.kind != PartKind::kCache) return row.what;
+  if (row.subject != HeadspaceSubject::kCache) return row.what;
   return row.what + "; " + count_text(std::min(row.kept, row.to_keep)) + " of " + counted(row.to_keep, "sample") +
          " kept, " + bytes_text(row.kept_bytes);
 }
 
 config::Json row_json(const Headspace& headspace, const HeadspaceRow& row) {
-  config::Json json = {{"kind", kind_name(row.kind)}, {"name", row.name}, {"what", row.what}, {"threads", row.threads}};
+  config::Json json = {
+      {"kind", subject_name(row.subject)}, {"name", row.name}, {"what", row.what}, {"threads", row.threads}};
   if (!row.fault.empty()) {
     json["fault"] = row.fault;
     return json;
@@ -66,7 +65,7 @@ config::Json row_json(const Headspace& headspace, const HeadspaceRow& row) {
   json["cpu_ms_per_image"] = row.cpu_ms();
   json["cores"] = row.cores();
   json["decode_busy"] = row.busy();
-  if (row.kind != PartKind::kCache) return json;
+  if (row.subject != HeadspaceSubject::kCache) return json;
   json["cache"] = row.form;
   json["samples_kept"] = std::min(row.kept, row.to_keep);
   json["samples_to_keep"] = row.to_keep;
@@ -100,15 +99,16 @@ double HeadspaceRow::fastest() const {
 }
 
 const HeadspaceRow* Headspace::whole() const {
-  const auto found = std::find_if(rows.begin(), rows.end(),
-                                  [](const HeadspaceRow& row) { return row.kind == PartKind::kWhole && row.ran(); });
+  const auto found = std::find_if(rows.begin(), rows.end(), [](const HeadspaceRow& row) {
+    return row.subject == HeadspaceSubject::kWhole && row.ran();
+  });
   return found == rows.end() ? nullptr : &*found;
 }
 
 double Headspace::loader_images_per_s() const {
   double least = whole() ? whole()->images_per_s() : 0;
   for (const HeadspaceRow& row : rows) {
-    if (row.kind == PartKind::kFetchAll && row.ran()) least = std::min(least, row.images_per_s());
+    if (row.subject == HeadspaceSubject::kFetchAll && row.ran()) least = std::min(least, row.images_per_s());
   }
   return least;
 }

@@ -26,8 +26,6 @@ namespace {
 
 using config::Json;
 using Clock = std::chrono::steady_clock;
-using PartKind = HeadspacePart::Kind;
-
 constexpr int kRounds = 2;
 constexpr uint64_t kMeasuredMax = 8192;      // samples that are used
 constexpr uint64_t kMeasuredBatchesMin = 4;  // of the pipeline's batches
@@ -184,12 +182,12 @@ class HeadspaceRun {
     look_at_whole();
     std::vector<HeadspacePart> parts = headspace_parts(spec_, result_.threads);
     if (result_.measured >= result_.samples)
-      std::erase_if(parts, [](const HeadspacePart& part) { return part.kind == PartKind::kFetchAll; });
+      std::erase_if(parts, [](const HeadspacePart& part) { return part.subject == HeadspaceSubject::kFetchAll; });
     for (const HeadspacePart& part : parts) {
-      HeadspaceRow row{.kind = part.kind, .name = part.name, .what = part.what, .threads = result_.threads};
+      HeadspaceRow row{.subject = part.subject, .name = part.name, .what = part.what, .threads = result_.threads};
       row.fault = part.fault;
-      if (part.kind == PartKind::kThreads) row.threads = part.threads;
-      if (part.kind == PartKind::kCache) row.form = config::cache_form_name(part.spec.cache);
+      if (part.subject == HeadspaceSubject::kThreads) row.threads = part.threads;
+      if (part.subject == HeadspaceSubject::kCache) row.form = config::cache_form_name(part.spec.cache);
       result_.rows.push_back(std::move(row));
     }
     for (int round = 0; round < kRounds; ++round) {
@@ -206,7 +204,7 @@ class HeadspaceRun {
   void look_at_whole() {
     config::PipelineSpec whole;
     for (const HeadspacePart& part : headspace_parts(spec_, 1)) {
-      if (part.kind == PartKind::kWhole) whole = part.spec;
+      if (part.subject == HeadspaceSubject::kWhole) whole = part.spec;
     }
     const OwnDaemon& daemon = daemon_of("all", 0, 0);
     result_.threads = static_cast<uint32_t>(
@@ -227,15 +225,15 @@ class HeadspaceRun {
   void run_part(const HeadspacePart& part, HeadspaceRow& row) {
     if (!row.fault.empty()) return;
     try {
-      const bool is_cache = part.kind == PartKind::kCache;
-      const bool is_fewer = part.kind == PartKind::kThreads;
+      const bool is_cache = part.subject == HeadspaceSubject::kCache;
+      const bool is_fewer = part.subject == HeadspaceSubject::kThreads;
       const OwnDaemon& daemon = is_cache   ? daemon_of(row.form, 0, cache_bytes_)
                                 : is_fewer ? daemon_of(part.name, part.threads, 0)
                                            : daemon_of("all", 0, 0);
-      const bool is_all = part.kind == PartKind::kFetchAll || result_.measured >= result_.samples;
+      const bool is_all = part.subject == HeadspaceSubject::kFetchAll || result_.measured >= result_.samples;
       const config::PipelineSpec spec = is_all ? part.spec : with_first(part.spec, result_.measured);
-      const uint32_t replay = part.kind == PartKind::kHandOver ? kReplayed : 0;
-      const uint64_t epoch = part.kind == PartKind::kFetchAll ? fresh_epoch() : 0;
+      const uint32_t replay = part.subject == HeadspaceSubject::kHandOver ? kReplayed : 0;
+      const uint64_t epoch = part.subject == HeadspaceSubject::kFetchAll ? fresh_epoch() : 0;
       IdleTrainer trainer(plan_, daemon.socket(), spec, replay, progress_, epoch);
       if (is_cache) fill_cache(trainer, daemon, row);
       // A replay is warm when the daemon has no room left to fill.

@@ -18,7 +18,7 @@ class MemoryProbe {
 
   double peak_bytes() const { return peak_; }
   double daemon_bytes() const { return daemon_; }    // when the peak was seen
-  double clients_bytes() const { return clients_; }  // ... likewise
+  double clients_bytes() const { return clients_; }  // when the peak was seen
 
  private:
   double peak_ = 0, daemon_ = 0, clients_ = 0;

@@ -50,7 +50,7 @@ ExitCode warm(const Globals& globals, const std::string& target) {
   return kFine;
 }
 
-void declare_warm(config::Arguments command, const Globals& globals, Run& run) {
+void declare_warm(config::Arguments command, const Globals& globals, RunCommand& run) {
   const auto target = std::make_shared<std::string>();
   command.word("PIPELINE", *target, "a pipeline file (.toml, .json) or the name of a pipeline");
   run = [&globals, target] { return warm(globals, *target); };

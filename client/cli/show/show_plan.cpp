@@ -15,10 +15,10 @@
 namespace spdld::cli {
 namespace {
 
-using config::Kind;
 using config::OperationSpec;
 using config::OutputSpec;
 using config::PipelineSpec;
+using config::SignatureKind;
 using config::ViewPart;
 
 constexpr size_t kBeforeMax = 4;  // pictures of a sample that are shown before they are changed
@@ -30,7 +30,7 @@ constexpr char kAddedName[] = "spdlctl-show-";
 const OperationSpec* writing_of(const OutputSpec& output) {
   for (const OperationSpec& op : output.ops) {
     const config::OperationType& type = *config::find_operation(op.op);
-    if (type.takes == Kind::kImage && type.gives == Kind::kTensor) return &op;
+    if (type.takes == SignatureKind::kImage && type.gives == SignatureKind::kTensor) return &op;
   }
   return nullptr;
 }

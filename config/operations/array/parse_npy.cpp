@@ -46,8 +46,8 @@ OperationType parse_npy() {
       .whole = true};
   return {
       .name = "parse-npy",
-      .takes = Kind::kBytes,
-      .gives = Kind::kTensor,
+      .takes = SignatureKind::kBytes,
+      .gives = SignatureKind::kTensor,
       .help =
           "The array of a .npy file, [length] with the dimensions of shape behind it; samples may differ in length. "
           "The values stay as they are, in either order of bytes; another dtype or shape is bad content.",

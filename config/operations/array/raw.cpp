@@ -88,8 +88,8 @@ OperationType raw() {
                         .count_max = kRawRankMax,
                         .whole = true};
   return {.name = "raw",
-          .takes = Kind::kBytes,
-          .gives = Kind::kTensor,
+          .takes = SignatureKind::kBytes,
+          .gives = SignatureKind::kTensor,
           .help =
               "The field's bytes as the values of a tensor, little-endian and in the order of C: rows of an array, a "
               "part of a record, a list of numbers.",

@@ -24,8 +24,8 @@ std::string bind_raw_int(const OperationSpec& spec, Signature& signature) {
 OperationType raw_int() {
   return {
       .name = "raw-int",
-      .takes = Kind::kBytes,
-      .gives = Kind::kInteger,
+      .takes = SignatureKind::kBytes,
+      .gives = SignatureKind::kInteger,
       .help = "One integer in the field's bytes, little-endian, as an int64: a label in a record, which one-hot takes.",
       .parameters = {choice("dtype", "of the integer in the bytes",
                             {"uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64"}, "int64"),

@@ -21,8 +21,8 @@ std::string bind_end(const OperationSpec& spec, Signature& signature) {
 
 OperationType convert_audio() {
   return {.name = "convert-audio",
-          .takes = Kind::kAudio,
-          .gives = Kind::kTensor,
+          .takes = SignatureKind::kAudio,
+          .gives = SignatureKind::kTensor,
           .help =
               "The sound's samples as a tensor, [samples] of one channel; the default when none is written. Only an "
               "operation on tensors may follow.",

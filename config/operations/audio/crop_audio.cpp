@@ -22,8 +22,8 @@ std::string bind_audio_crop(const OperationSpec& spec, Signature& signature) {
 
 OperationType crop_audio() {
   return {.name = "crop-audio",
-          .takes = Kind::kAudio,
-          .gives = Kind::kAudio,
+          .takes = SignatureKind::kAudio,
+          .gives = SignatureKind::kAudio,
           .help = "Take a segment of the sound. decode-audio takes one by itself, and decodes no more than that.",
           .parameters = segment_parameters(),
           .bind = bind_audio_crop,

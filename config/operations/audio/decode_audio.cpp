@@ -66,8 +66,8 @@ OperationType decode_audio() {
   std::vector<Ask> asks = time_part_asks();
   asks.push_back({"clip", Told::kClipStart});
   return {.name = "decode-audio",
-          .takes = Kind::kBytes,
-          .gives = Kind::kAudio,
+          .takes = SignatureKind::kBytes,
+          .gives = SignatureKind::kAudio,
           .help =
               "Decode the sound of a WAV, FLAC, MP3, AAC, Opus or Vorbis file, or of a video: a segment, without what "
               "lies before it, or the whole.",

@@ -24,7 +24,7 @@ struct FrameSettings {
   double amplitude = 1;  // samples are multiplied by it
 
   int bins() const { return fft / 2 + 1; }  // of the transform
-  // Frames of a sound of so many samples; 0: it is too short.
+  // How many frames a sound of `samples` samples has; 0: it is too short.
   int64_t frames(int64_t samples) const;
 };
 

@@ -6,8 +6,8 @@ namespace spdld::config::ops {
 
 OperationType gain() {
   return {.name = "gain",
-          .takes = Kind::kAudio,
-          .gives = Kind::kAudio,
+          .takes = SignatureKind::kAudio,
+          .gives = SignatureKind::kAudio,
           .help = "Make the sound louder or softer. Samples beyond full scale stay as they are.",
           .parameters = {number("db", "by so many decibels", 0, -120, 120)},
           .bind = bind_same};

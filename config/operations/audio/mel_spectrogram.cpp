@@ -31,8 +31,8 @@ OperationType mel_spectrogram() {
        number("top_db", "of db: nothing lies further below the greatest value; 0: no bound", 0, 0, 400)});
   add(spectra_tensor("mels-first"));
   return {.name = "mel-spectrogram",
-          .takes = Kind::kAudio,
-          .gives = Kind::kTensor,
+          .takes = SignatureKind::kAudio,
+          .gives = SignatureKind::kTensor,
           .help = "The sound's power in bands of the mel scale, frame by frame, as the preset's program gives it.",
           .parameters = std::move(parameters),
           .bind = bind_mel};

@@ -37,8 +37,8 @@ OperationType mfcc() {
        flag("energy", "of Kaldi: the first coefficient is the logarithm of the frame's energy", false)});
   add(spectra_tensor("coefficients-first"));
   return {.name = "mfcc",
-          .takes = Kind::kAudio,
-          .gives = Kind::kTensor,
+          .takes = SignatureKind::kAudio,
+          .gives = SignatureKind::kTensor,
           .help =
               "Cepstral coefficients of the sound's mel spectrogram, frame by frame, as the preset's program gives "
               "them.",

@@ -16,8 +16,8 @@ void check_mix_noise(OperationSpec& spec, const Complain& complain) {
 OperationType mix_noise() {
   OperationType type{
       .name = "mix-noise",
-      .takes = Kind::kAudio,
-      .gives = Kind::kAudio,
+      .takes = SignatureKind::kAudio,
+      .gives = SignatureKind::kAudio,
       .help =
           "Add noises from recordings beside the data set, as loud as a random signal-to-noise ratio says. A "
           "recording that is longer than the sound gives a random part of it, and a shorter one is repeated from a "

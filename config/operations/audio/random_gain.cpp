@@ -14,8 +14,8 @@ void check_random_gain(OperationSpec& spec, const Complain& complain) {
 
 OperationType random_gain() {
   return {.name = "random-gain",
-          .takes = Kind::kAudio,
-          .gives = Kind::kAudio,
+          .takes = SignatureKind::kAudio,
+          .gives = SignatureKind::kAudio,
           .help = "Make the sound louder or softer by a random number of decibels.",
           .parameters = {number_pair("db", "least and greatest number of decibels", {-6, 6}, -120, 120), probability(1),
                          draw()},

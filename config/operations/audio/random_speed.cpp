@@ -30,8 +30,8 @@ std::string bind_speed(const OperationSpec& spec, Signature& signature) {
 
 OperationType random_speed() {
   return {.name = "random-speed",
-          .takes = Kind::kAudio,
-          .gives = Kind::kAudio,
+          .takes = SignatureKind::kAudio,
+          .gives = SignatureKind::kAudio,
           .help = "Play the sound faster or slower, by resampling: its pitch and its length change.",
           .parameters = {{.name = "factors",
                           .type = ParameterType::kNumbers,

@@ -12,8 +12,8 @@ void check_reverberate(OperationSpec& spec, const Complain& complain) { check_dr
 OperationType reverberate() {
   OperationType type{
       .name = "reverberate",
-      .takes = Kind::kAudio,
-      .gives = Kind::kAudio,
+      .takes = SignatureKind::kAudio,
+      .gives = SignatureKind::kAudio,
       .help =
           "Convolve the sound with the impulse response of a room, drawn from recordings beside the data set. The "
           "sound stays where it is in time, since the response's greatest value counts as its beginning, and keeps "

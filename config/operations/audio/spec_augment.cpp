@@ -25,8 +25,8 @@ void check_masks(OperationSpec& spec, const Complain& complain) { check_draw(spe
 
 OperationType spec_augment() {
   return {.name = "spec-augment",
-          .takes = Kind::kTensor,
-          .gives = Kind::kTensor,
+          .takes = SignatureKind::kTensor,
+          .gives = SignatureKind::kTensor,
           .help = "Mask random stretches of frames and of bands of a spectrogram, as SpecAugment without time warping.",
           .parameters = {masks("time_masks", "how many stretches of frames are masked", 2, 64),
                          masks("time_width", "the most frames of a stretch", 100, 1 << 20),

@@ -37,8 +37,8 @@ OperationType spectrogram() {
        number("top_db", "of db: nothing lies further below the greatest value; 0: no bound", 0, 0, 400)});
   add(spectra_tensor("bins-first"));
   return {.name = "spectrogram",
-          .takes = Kind::kAudio,
-          .gives = Kind::kTensor,
+          .takes = SignatureKind::kAudio,
+          .gives = SignatureKind::kTensor,
           .help =
               "The short-time Fourier transform of the sound: its power, magnitude or complex values in each bin, "
               "frame by frame.",

@@ -22,8 +22,8 @@ OperationType trim_silence() {
                      .max = 1 << 20};
   };
   return {.name = "trim-silence",
-          .takes = Kind::kAudio,
-          .gives = Kind::kAudio,
+          .takes = SignatureKind::kAudio,
+          .gives = SignatureKind::kAudio,
           .help = "Cut off the silence before and behind the sound, as librosa.effects.trim.",
           .parameters = {number("db", "silence is so many decibels below the loudest frame", 60, 0, 200),
                          places("frame", "samples whose root mean square is taken", 2048),

@@ -5,8 +5,8 @@ namespace spdld::config::ops {
 
 OperationType bytes() {
   return {.name = "bytes",
-          .takes = Kind::kBytes,
-          .gives = Kind::kTensor,
+          .takes = SignatureKind::kBytes,
+          .gives = SignatureKind::kTensor,
           .help = "The bytes as they are, uint8 [length]; samples differ in length.",
           .parameters = {flag("text", "the bytes must be UTF-8, and too_long = \"cut\" cuts between two characters",
                               false)},

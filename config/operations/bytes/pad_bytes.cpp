@@ -15,8 +15,8 @@ OperationType pad_bytes() {
   const Parameter length{
       .name = "length", .type = ParameterType::kInteger, .help = "of the tensor, in bytes", .min = 1, .max = kBytesMax};
   return {.name = "pad-bytes",
-          .takes = Kind::kBytes,
-          .gives = Kind::kTensor,
+          .takes = SignatureKind::kBytes,
+          .gives = SignatureKind::kTensor,
           .help = "The bytes as they are, uint8 [length], filled up with zeros; longer content is bad content.",
           .parameters = {length},
           .bind = bind_padding};

@@ -1,5 +1,5 @@
-#include "config/operations/common.h"
 #include "config/operation_types.h"
+#include "config/operations/common.h"
 #include "config/picture_pixels.h"
 
 namespace spdld::config::ops {
@@ -116,8 +116,8 @@ OperationType decode_image() {
       .max = kFramesWantedMax};
   return {
       .name = "decode-image",
-      .takes = Kind::kBytes,
-      .gives = Kind::kImage,
+      .takes = SignatureKind::kBytes,
+      .gives = SignatureKind::kImage,
       .help =
           "Decode a picture (JPEG, PNG, WebP, TIFF, BMP, GIF, AVIF, JPEG XL, JPEG 2000 or HEIC) to RGB, grey or RGBA "
           "of 8 or "

@@ -14,8 +14,8 @@ std::string bind_multi_hot(const OperationSpec& spec, Signature& signature) {
 
 OperationType multi_hot() {
   return {.name = "multi-hot",
-          .takes = Kind::kBytes,
-          .gives = Kind::kTensor,
+          .takes = SignatureKind::kBytes,
+          .gives = SignatureKind::kTensor,
           .help =
               "A list of classes, in text or in JSON, as a tensor [classes] that is 1 at each of them and 0 elsewhere; "
               "a number that is not from 0 to classes - 1 is bad content.",

@@ -24,8 +24,8 @@ OperationType one_hot() {
                             .min = 0,
                             .max = 1};
   return {.name = "one-hot",
-          .takes = Kind::kInteger,
-          .gives = Kind::kTensor,
+          .takes = SignatureKind::kInteger,
+          .gives = SignatureKind::kTensor,
           .help =
               "A class as a tensor [classes] that is 1 at the class and 0 elsewhere; a class that is not from 0 to "
               "classes - 1 is bad content.",

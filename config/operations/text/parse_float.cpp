@@ -6,8 +6,8 @@ namespace spdld::config::ops {
 OperationType parse_float() {
   return {
       .name = "parse-float",
-      .takes = Kind::kBytes,
-      .gives = Kind::kTensor,
+      .takes = SignatureKind::kBytes,
+      .gives = SignatureKind::kTensor,
       .help =
           "A decimal number in ASCII, such as 0.5 or -1e-3, as one element; a number that is not finite is bad "
           "content.",

@@ -5,8 +5,8 @@ namespace spdld::config::ops {
 
 OperationType parse_int() {
   return {.name = "parse-int",
-          .takes = Kind::kBytes,
-          .gives = Kind::kInteger,
+          .takes = SignatureKind::kBytes,
+          .gives = SignatureKind::kInteger,
           .help = "Decimal digits in ASCII, such as a webdataset's cls member, as an int64.",
           .parameters = {},
           .bind = [](const OperationSpec&, Signature& signature) { return bind_number(signature, integer()); },

@@ -26,8 +26,8 @@ OperationType parse_list() {
                         .min = 0,
                         .max = kWidthMax};
   return {.name = "parse-list",
-          .takes = Kind::kBytes,
-          .gives = Kind::kTensor,
+          .takes = SignatureKind::kBytes,
+          .gives = SignatureKind::kTensor,
           .help =
               "A list of numbers, such as a txt member \"3, 5, 8\" or a list in JSON (from = \"json:meta.boxes\"), "
               "[length] or [length, width]; samples may differ in length.",

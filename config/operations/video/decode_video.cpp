@@ -95,8 +95,8 @@ OperationType decode_video() {
                       .max = 1000};
   OperationType type = {
       .name = "decode-video",
-      .takes = Kind::kBytes,
-      .gives = Kind::kImage,
+      .takes = SignatureKind::kBytes,
+      .gives = SignatureKind::kImage,
       .help =
           "Decode a clip of a video (what FFmpeg reads: H.264, HEVC, VP8, VP9, AV1, MPEG-4, MJPEG and others) "
           "to RGB or grey of 8 bits. Operations on pictures follow, with one geometry for all frames.",

@@ -5,7 +5,7 @@
 namespace spdld::node {
 namespace {
 
-using Kind = config::DeviceChoice::Kind;
+using config::DeviceType;
 
 // The local rank's GPU; where a launcher shows each rank its own alone, that one.
 Result<size_t> choose(const config::DeviceChoice& choice, const control::AttachRequest& request) {
@@ -27,12 +27,13 @@ Result<Placement> placement_for(const std::string& device, const control::Attach
   const auto choice = config::parse_device(text);
   if (!choice)
     return Error{Trouble::kUsage, "device must be " + std::string(config::kDeviceSyntax) + ", not \"" + text + "\""};
-  if (choice->kind == Kind::kCpu || (choice->kind == Kind::kAuto && request.gpus.empty())) return Placement{};
+  if (choice->type == DeviceType::kCpu || (choice->type == DeviceType::kAuto && request.gpus.empty()))
+    return Placement{};
   if (request.gpus.empty())
     return Error{Trouble::kUnsupported, "no-gpu: device \"" + text +
                                             "\" needs a GPU, and the trainer told of none: give it one, or use device "
                                             "\"cpu\""};
-  if (choice->kind == Kind::kPinned) {
+  if (choice->type == DeviceType::kPinned) {
     if (request.readers > 1)
       return Error{Trouble::kUnsupported,
                    "device \"pinned\" takes one reader: a rank with several uses \"cuda\", or \"cpu\""};

@@ -38,8 +38,8 @@ OperationType convert() {
                         .max = 1000,
                         .above_min = true};
   return {.name = "convert",
-          .takes = Kind::kImage,
-          .gives = Kind::kTensor,
+          .takes = SignatureKind::kImage,
+          .gives = SignatureKind::kTensor,
           .help =
               "The picture's values as a tensor; the default when none is written. Only an operation on tensors may "
               "follow.",

@@ -62,8 +62,8 @@ OperationType normalize() {
       .min = 1,
       .max = 65'535};
   return {.name = "normalize",
-          .takes = Kind::kImage,
-          .gives = Kind::kTensor,
+          .takes = SignatureKind::kImage,
+          .gives = SignatureKind::kTensor,
           .help =
               "(value * scale / white - mean) / std of each channel, written as a tensor, where white is 255, 65535 of "
               "16 bits, or 1 of 32; only an operation on tensors may follow.",

@@ -15,8 +15,8 @@ OperationType holder(std::string_view name, std::string_view help, Holds holds, 
   for (Parameter& parameter : further) parameters.push_back(std::move(parameter));
   parameters.push_back(draw());
   return {.name = name,
-          .takes = Kind::kImage,
-          .gives = Kind::kImage,
+          .takes = SignatureKind::kImage,
+          .gives = SignatureKind::kImage,
           .help = help,
           .parameters = std::move(parameters),
           .bind = nullptr,

@@ -49,8 +49,8 @@ std::string bind_bucket(const OperationSpec& spec, Signature& signature) {
 OperationType aspect_bucket() {
   return {
       .name = "aspect-bucket",
-      .takes = Kind::kImage,
-      .gives = Kind::kImage,
+      .takes = SignatureKind::kImage,
+      .gives = SignatureKind::kImage,
       .help =
           "Each batch has pictures of one of several sizes: resize a picture so that it covers its batch's size, "
           "and cut that out. Samples are sorted into buckets by the size with the closest proportions.",

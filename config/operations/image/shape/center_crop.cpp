@@ -5,8 +5,8 @@ namespace spdld::config::ops {
 
 OperationType center_crop() {
   return {.name = "center-crop",
-          .takes = Kind::kImage,
-          .gives = Kind::kImage,
+          .takes = SignatureKind::kImage,
+          .gives = SignatureKind::kImage,
           .help = "Cut the middle out, as torchvision's CenterCrop; a smaller picture is filled up with black.",
           .parameters = {size("of the result: one number (a square) or [height, width]")},
           .bind = bind_cut,

@@ -12,8 +12,8 @@ OperationType corner_crops(std::string_view name, std::string_view help, std::ve
   std::vector<Parameter> parameters = {size("of each piece: one number (a square) or [height, width]")};
   for (Parameter& parameter : further) parameters.push_back(std::move(parameter));
   return {.name = name,
-          .takes = Kind::kImage,
-          .gives = Kind::kImage,
+          .takes = SignatureKind::kImage,
+          .gives = SignatureKind::kImage,
           .help = help,
           .parameters = std::move(parameters),
           .bind = bind,

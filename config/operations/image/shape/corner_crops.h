@@ -8,7 +8,7 @@
 
 namespace spdld::config::ops {
 
-// An operation that cuts so many pieces out of a picture's corners and its middle; `further` parameters follow `size`.
+// An operation that cuts several pieces out of a picture's corners and its middle; `further` parameters follow `size`.
 OperationType corner_crops(std::string_view name, std::string_view help, std::vector<Parameter> further,
                            std::string (*bind)(const OperationSpec& spec, Signature& signature));
 // So many pieces of the operation's `size`.

@@ -77,8 +77,8 @@ std::vector<ExtraTensor> chosen_grid(const OperationSpec& spec) {
 OperationType grid() {
   return {
       .name = "grid",
-      .takes = Kind::kImage,
-      .gives = Kind::kImage,
+      .takes = SignatureKind::kImage,
+      .gives = SignatureKind::kImage,
       .help =
           "Resize a picture to the grid of tiles that fits it, and cut the tiles out, row by row, as InternVL and "
           "LLaVA-NeXT do it: the tensor of a sample has the number of its tiles as the first dimension.",

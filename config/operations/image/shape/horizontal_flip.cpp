@@ -5,8 +5,8 @@ namespace spdld::config::ops {
 
 OperationType horizontal_flip() {
   return {.name = "horizontal-flip",
-          .takes = Kind::kImage,
-          .gives = Kind::kImage,
+          .takes = SignatureKind::kImage,
+          .gives = SignatureKind::kImage,
           .help = "Mirror left and right with probability p.",
           .parameters = {probability(0.5), draw()},
           .bind = [](const OperationSpec&, Signature&) { return std::string(); },

@@ -37,8 +37,8 @@ std::string bind_pad(const OperationSpec& spec, Signature& signature) {
 
 OperationType pad() {
   return {.name = "pad",
-          .takes = Kind::kImage,
-          .gives = Kind::kImage,
+          .takes = SignatureKind::kImage,
+          .gives = SignatureKind::kImage,
           .help = "Put a border around the picture, as torchvision's Pad.",
           .parameters = {padding(),
                          choice("mode",

@@ -34,8 +34,8 @@ std::vector<ExtraTensor> place_in_result(const OperationSpec& spec) {
 OperationType pad_to() {
   return {
       .name = "pad-to",
-      .takes = Kind::kImage,
-      .gives = Kind::kImage,
+      .takes = SignatureKind::kImage,
+      .gives = SignatureKind::kImage,
       .help =
           "Put a border of one colour around a picture that is smaller than this size; a larger side stays as it "
           "is. A letterbox, and the padding of FixedSizeCrop.",

@@ -5,8 +5,8 @@ namespace spdld::config::ops {
 
 OperationType random_crop() {
   return {.name = "random-crop",
-          .takes = Kind::kImage,
-          .gives = Kind::kImage,
+          .takes = SignatureKind::kImage,
+          .gives = SignatureKind::kImage,
           .help =
               "Cut a box of this size out at a random place, as torchvision's RandomCrop; a smaller picture gets a "
               "random place in a black box.",

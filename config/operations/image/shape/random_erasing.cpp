@@ -49,8 +49,8 @@ std::string bind_erasing(const OperationSpec& spec, Signature& signature) {
 OperationType random_erasing() {
   return {
       .name = "random-erasing",
-      .takes = Kind::kTensor,
-      .gives = Kind::kTensor,
+      .takes = SignatureKind::kTensor,
+      .gives = SignatureKind::kTensor,
       .help = "Write a value or noise into a box of random area, ratio and place, as torchvision's RandomErasing.",
       .parameters = {number_pair("scale", "least and greatest part of the picture's area", {0.02, 0.33}, 0, 1),
                      number_pair("ratio", "least and greatest height divided by width", {0.3, 3.3}, 0.01, 100), value(),

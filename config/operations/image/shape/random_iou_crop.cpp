@@ -45,8 +45,8 @@ std::string bind_iou_crop(const OperationSpec&, Signature& signature) {
 OperationType random_iou_crop() {
   return {
       .name = "random-iou-crop",
-      .takes = Kind::kImage,
-      .gives = Kind::kImage,
+      .takes = SignatureKind::kImage,
+      .gives = SignatureKind::kImage,
       .help =
           "Cut out a random box that overlaps one of the sample's boxes enough, as torchvision's RandomIoUCrop; boxes "
           "whose centres lie outside of it are dropped.",

@@ -61,8 +61,8 @@ std::vector<ExtraTensor> drawn_box(const OperationSpec& spec) {
 
 OperationType random_resized_crop() {
   return {.name = "random-resized-crop",
-          .takes = Kind::kImage,
-          .gives = Kind::kImage,
+          .takes = SignatureKind::kImage,
+          .gives = SignatureKind::kImage,
           .help = "Cut a box of random area and ratio and resize it, as torchvision's RandomResizedCrop.",
           .parameters = {size("of the result: one number (a square) or [height, width]"), area_scale(), ratio(), box(),
                          by_epoch(), antialias(), filter(), draw()},

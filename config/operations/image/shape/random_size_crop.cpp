@@ -24,8 +24,8 @@ OperationType random_size_crop() {
   sides.count_min = 2;
   sides.whole = true;
   return {.name = "random-size-crop",
-          .takes = Kind::kImage,
-          .gives = Kind::kImage,
+          .takes = SignatureKind::kImage,
+          .gives = SignatureKind::kImage,
           .help = "Cut a box of random sides out at a random place, as DETR's RandomSizeCrop.",
           .parameters = {sides, draw()},
           .bind = bind_size_crop,

@@ -56,8 +56,8 @@ void check_resize(OperationSpec& spec, const Complain& complain) {
 
 OperationType resize() {
   return {.name = "resize",
-          .takes = Kind::kImage,
-          .gives = Kind::kImage,
+          .takes = SignatureKind::kImage,
+          .gives = SignatureKind::kImage,
           .help = "Resize, as Pillow and torchvision do it.",
           .parameters = {size("one number: of the shorter side, the other follows; or [height, width]"), side(),
                          max_size(), antialias(), filter()},

@@ -20,8 +20,8 @@ Parameter sides(std::string_view name, std::string_view help) {
 OperationType resizing_operation(std::string_view name, std::string_view help, std::vector<Parameter> parameters) {
   for (Parameter parameter : {antialias(), filter(), draw()}) parameters.push_back(std::move(parameter));
   return {.name = name,
-          .takes = Kind::kImage,
-          .gives = Kind::kImage,
+          .takes = SignatureKind::kImage,
+          .gives = SignatureKind::kImage,
           .help = help,
           .parameters = std::move(parameters),
           .bind =

@@ -18,8 +18,8 @@ OperationType tile() {
   Parameter of_rows = size("of the tile; by default the size that [rows] has, and no other");
   of_rows.fallback = Value(std::vector<double>{});
   return {.name = "tile",
-          .takes = Kind::kImage,
-          .gives = Kind::kImage,
+          .takes = SignatureKind::kImage,
+          .gives = SignatureKind::kImage,
           .help = "Cut out the row's tile, as [rows] with kind = \"tiles\" says.",
           .parameters = {of_rows},
           .bind = bind_tile,

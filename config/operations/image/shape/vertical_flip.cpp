@@ -5,8 +5,8 @@ namespace spdld::config::ops {
 
 OperationType vertical_flip() {
   return {.name = "vertical-flip",
-          .takes = Kind::kImage,
-          .gives = Kind::kImage,
+          .takes = SignatureKind::kImage,
+          .gives = SignatureKind::kImage,
           .help = "Mirror top and bottom with probability p.",
           .parameters = {probability(0.5), draw()},
           .bind = [](const OperationSpec&, Signature&) { return std::string(); },

@@ -31,8 +31,8 @@ OperationType warp_operation(std::string_view name, std::string_view help, std::
   parameters.push_back(probability(p));
   parameters.push_back(draw());
   return {.name = name,
-          .takes = Kind::kImage,
-          .gives = Kind::kImage,
+          .takes = SignatureKind::kImage,
+          .gives = SignatureKind::kImage,
           .help = help,
           .parameters = std::move(parameters),
           .bind = bind_warp,

@@ -22,7 +22,7 @@ OperationType warp_operation(std::string_view name, std::string_view help, std::
 // Warps move pixels of 8 bits, of 1 or 3 channels; the error for any other picture. Behind it the picture's places are
 // not the sample's own any more.
 std::string bind_warp(const OperationSpec& spec, Signature& signature);
-// The same, where the result's size is known for no sample.
+// As bind_warp(), for a warp whose result has a size that is known for no sample.
 std::string bind_warp_of_any_size(const OperationSpec& spec, Signature& signature);
 
 // Brings one number x into [-x, x], and complains about a negative one; complains about two numbers whose least is not

@@ -22,8 +22,8 @@ Parameter least(std::string_view name, std::string_view help) {
 OperationType boxes() {
   return {
       .name = "boxes",
-      .takes = Kind::kBytes,
-      .gives = Kind::kTensor,
+      .takes = SignatureKind::kBytes,
+      .gives = SignatureKind::kTensor,
       .help =
           "A list of boxes, moved, cut off and mirrored as the picture of the output's view, float32 [n, 4]; a box of "
           "which too little is left is dropped.",

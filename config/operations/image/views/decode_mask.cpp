@@ -66,8 +66,8 @@ OperationType decode_mask() {
                         .min = -1,
                         .max = 65535};
   return {.name = "decode-mask",
-          .takes = Kind::kBytes,
-          .gives = Kind::kTensor,
+          .takes = SignatureKind::kBytes,
+          .gives = SignatureKind::kTensor,
           .help =
               "The stored values of a PNG with a palette or of a grey PNG, or the numbers of a PNG's colours, cut, "
               "resized (nearest) and mirrored as the "

@@ -14,8 +14,8 @@ std::string bind_instance_masks(const OperationSpec&, Signature& signature) {
 OperationType instance_masks() {
   return {
       .name = "instance-masks",
-      .takes = Kind::kBytes,
-      .gives = Kind::kTensor,
+      .takes = SignatureKind::kBytes,
+      .gives = SignatureKind::kTensor,
       .help =
           "A mask for each object of a list of polygons or run lengths, as COCO's segmentations: cut, resized "
           "(nearest) "

@@ -22,8 +22,8 @@ OperationType keep_with() {
                         .min = 0,
                         .max = kNumbersMax};
   return {.name = "keep-with",
-          .takes = Kind::kBytes,
-          .gives = Kind::kTensor,
+          .takes = SignatureKind::kBytes,
+          .gives = SignatureKind::kTensor,
           .help =
               "A list that belongs to the boxes or points of another output of the view, such as their classes: the "
               "elements whose boxes or points were kept, [n] or [n, width].",

@@ -13,8 +13,8 @@ std::string bind_object_masks(const OperationSpec&, Signature& signature) {
 
 OperationType object_masks() {
   return {.name = "object-masks",
-          .takes = Kind::kBytes,
-          .gives = Kind::kTensor,
+          .takes = SignatureKind::kBytes,
+          .gives = SignatureKind::kTensor,
           .help =
               "A mask for each object of a PNG whose values are the objects' numbers: cut, resized (nearest) and "
               "mirrored as the picture of the output's view, uint8 [n, height, width].",

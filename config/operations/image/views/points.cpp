@@ -6,8 +6,8 @@ namespace spdld::config::ops {
 OperationType points() {
   return {
       .name = "points",
-      .takes = Kind::kBytes,
-      .gives = Kind::kTensor,
+      .takes = SignatureKind::kBytes,
+      .gives = SignatureKind::kTensor,
       .help =
           "A list of points [x, y], moved and mirrored as the picture of the output's view, float32 [n, 2]; (0, 0) is "
           "the upper left corner of the first pixel.",
