@@ -11,12 +11,10 @@ namespace {
 
 using namespace spdld;
 using image::Adjustment;
-using Kind = Adjustment::Kind;
-
 constexpr Size kSize = {224, 224};
 
 Adjustment warp(const image::Warp& warp, image::Filter filter) {
-  Adjustment adjustment{.kind = Kind::kWarp};
+  Adjustment adjustment{.type = AdjustmentType::kWarp};
   adjustment.warp = warp;
   adjustment.warp.filter = filter;
   return adjustment;
@@ -27,18 +25,18 @@ std::vector<std::pair<std::string, Adjustment>> all() {
   const image::Warp turned = image::affine_warp(kSize, {.angle_degrees = 20, .scale = 0.9});
   const image::Warp tilted = image::perspective_warp(kSize, {{{0, 0}, {223, 0}, {223, 223}, {0, 223}}},
                                                      {{{9, 4}, {200, 20}, {210, 199}, {5, 220}}});
-  return {{"brightness", {.kind = Kind::kBrightness, .amount = 1.2}},
-          {"contrast", {.kind = Kind::kContrast, .amount = 1.2}},
-          {"saturation", {.kind = Kind::kSaturation, .amount = 1.2}},
-          {"hue", {.kind = Kind::kHue, .amount = 0.1}},
-          {"grey", {.kind = Kind::kGrey}},
-          {"posterize", {.kind = Kind::kPosterize, .amount = 4}},
-          {"equalize", {.kind = Kind::kEqualize}},
-          {"autocontrast", {.kind = Kind::kAutocontrast}},
-          {"sharpness", {.kind = Kind::kSharpness, .amount = 1.5}},
-          {"blur_9", {.kind = Kind::kBlur, .amount = 1.5, .taps_across = 9, .taps_down = 9}},
-          {"blur_23", {.kind = Kind::kBlur, .amount = 2, .taps_across = 23, .taps_down = 23}},
-          {"jpeg_75", {.kind = Kind::kJpeg, .amount = 75}},
+  return {{"brightness", {.type = AdjustmentType::kBrightness, .amount = 1.2}},
+          {"contrast", {.type = AdjustmentType::kContrast, .amount = 1.2}},
+          {"saturation", {.type = AdjustmentType::kSaturation, .amount = 1.2}},
+          {"hue", {.type = AdjustmentType::kHue, .amount = 0.1}},
+          {"grey", {.type = AdjustmentType::kGrey}},
+          {"posterize", {.type = AdjustmentType::kPosterize, .amount = 4}},
+          {"equalize", {.type = AdjustmentType::kEqualize}},
+          {"autocontrast", {.type = AdjustmentType::kAutocontrast}},
+          {"sharpness", {.type = AdjustmentType::kSharpness, .amount = 1.5}},
+          {"blur_9", {.type = AdjustmentType::kBlur, .amount = 1.5, .taps_across = 9, .taps_down = 9}},
+          {"blur_23", {.type = AdjustmentType::kBlur, .amount = 2, .taps_across = 23, .taps_down = 23}},
+          {"jpeg_75", {.type = AdjustmentType::kJpeg, .amount = 75}},
           {"affine_nearest", warp(turned, Filter::kNearest)},
           {"affine_bilinear", warp(turned, Filter::kBilinear)},
           {"perspective_bilinear", warp(tilted, Filter::kBilinear)},

@@ -17,7 +17,7 @@ struct DecodeLimits {
   // decoding before them. 0: none.
   uint64_t cpu_ms_max = 10'000;
   // The memory of the codec's library, and of the samples that it gives. 2 GiB are enough for every JPEG of
-  // image::kPixelsMax pixels, and for every PNG of so many pixels whose rows are not extremely wide. 0: none.
+  // image::kPixelsMax pixels, and for every PNG of as many pixels whose rows are not extremely wide. 0: none.
   uint64_t bytes_max = uint64_t{2} << 30;
   uint64_t (*cpu_ns)() = thread_cpu_ns;  // tests put their own clock here
   WorkGuard* guard = nullptr;            // of the thread that decodes, borrowed; null: nobody asks it to end or to wait

@@ -23,7 +23,7 @@ class Representation {
   // another run of the daemon; the cache's shelves are told apart by it. One line; not empty.
   virtual const std::string& id() const = 0;
 
-  // The bytes that the prepared form of this content takes, by the content's header, or about so many where the header
+  // The bytes that the prepared form of this content takes, by the content's header, or an estimate where the header
   // does not tell; 0: it has no such form. None: the content can't be read.
   virtual std::optional<uint64_t> prepared_bytes(std::span<const uint8_t> content, Workspace& workspace) const = 0;
 
@@ -40,9 +40,9 @@ class Keeper {
   // Memory for the prepared form, to be written and then given to keep(); null: there is no room for it. Such content
   // is not kept as it was fetched either: the room that is left is smaller than one form, and is for smaller forms.
   virtual uint8_t* reserve(size_t bytes) = 0;
-  // Whether there may be room for a form of about so many bytes, asked where its size is known only when it is made.
+  // Whether there may be room for a form of about `bytes`, asked where its size is known only when it is made.
   virtual bool may_keep(size_t bytes) = 0;
-  // Whether keep() will take a form of so many bytes that lies in other memory.
+  // Whether keep() will take a form of `bytes` that lies in other memory.
   virtual bool takes(size_t bytes) = 0;
   // The form is complete. Precondition: reserve() gave `memory`, or takes() was true.
   virtual void keep(const uint8_t* memory, size_t bytes) = 0;

@@ -20,7 +20,7 @@ class SampleMemory {
 
   class Lender {
    public:
-    // Lends the sample so many bytes in all. False: there is no room now.
+    // Lends the sample `bytes` in all. False: there is no room now.
     virtual bool lend(uint64_t bytes) = 0;
 
    protected:
@@ -81,19 +81,19 @@ class MemoryPart {
   MemoryPart(const MemoryPart&) = delete;
   MemoryPart& operator=(const MemoryPart&) = delete;
 
-  // The object needs so many bytes more for the sample. False: there is no room for them now.
+  // The object needs `bytes` more for the sample. False: there is no room for them now.
   bool add(uint64_t bytes) {
     if (memory_ == nullptr) return true;
     begin();
     return take(bytes);
   }
-  // The object needs so many bytes in all for the sample, with what it has asked for already.
+  // The object needs `bytes` in all for the sample, with what it has asked for already.
   bool grow_to(uint64_t bytes) {
     if (memory_ == nullptr) return true;
     begin();
     return bytes <= bytes_ || take(bytes - bytes_);
   }
-  // The object has given back all but so many bytes.
+  // The object has given back all but `bytes`.
   void shrink_to(uint64_t bytes) {
     if (memory_ == nullptr || bytes >= most_bytes_) return;
     memory_->kept_bytes_ -= most_bytes_ - bytes;

@@ -48,7 +48,7 @@ json boxes_of(const json& request, const Warp& warp) {
   View view;
   Geometry geometry;
   resolve({}, warp.source, {}, geometry);
-  Adjustment adjustment{.kind = Adjustment::Kind::kWarp};
+  Adjustment adjustment{.type = AdjustmentType::kWarp};
   adjustment.warp = warp;
   adjust(adjustment, geometry);
   view.picture = warp.source;

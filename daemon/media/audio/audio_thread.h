@@ -32,8 +32,8 @@ class AudioThread {
 
   // The filter for these rates, of the last few that were asked for. Valid until the next call.
   const Resampler& resampler(uint64_t from, uint64_t to);
-  // Asks for the memory of so many floats, of the sound and of its next form. kContent: they are more than the limits
-  // allow.
+  // Asks for the memory of `count` floats a channel, of the sound and of its next form. kContent: they are more than
+  // the limits allow.
   Status check_size(int channels, uint64_t count);
   void shrink(size_t bytes_max);
 
@@ -51,7 +51,7 @@ Status resample_all(uint64_t from, uint64_t to, AudioThread& thread);
 
 // The key of the operation's random numbers.
 uint64_t draw_of(const config::OperationSpec& op);
-// The factor of so many decibels.
+// The factor that `db` decibels are.
 float factor_of(double db);
 
 }  // namespace spdld::audio

@@ -27,7 +27,7 @@ class Convolution {
            media::WorkGuard* guard = nullptr);
   // The memory that run() takes.
   static uint64_t bytes_of(size_t samples, size_t response, size_t shift);
-  // Gives back memory above so many bytes.
+  // Keeps at most `bytes_max` bytes of memory.
   void shrink(size_t bytes_max);
 
  private:

@@ -19,7 +19,7 @@ class Frames {
  public:
   explicit Frames(const config::FrameSettings& settings);
 
-  // How many frames so many samples have; 0: they are too few.
+  // How many frames `samples` samples have; 0: they are too few.
   size_t count(size_t samples) const { return static_cast<size_t>(settings_.frames(static_cast<int64_t>(samples))); }
   size_t size() const { return static_cast<size_t>(settings_.fft); }  // of a frame, in samples
   // Memory of take().

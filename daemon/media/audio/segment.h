@@ -15,10 +15,10 @@ class Segment {
   struct Place {
     uint64_t first, count;
   };
-  // The part of a sound of so many samples. kContent: it is too short, where that is bad.
+  // The part of a sound of `samples` samples. kContent: it is too short, where that is bad.
   Result<Place> place(uint64_t samples, const Draws& draws) const;
   uint64_t length() const { return length_; }  // in samples; 0: the whole sound
-  // kContent: so many samples are too few, where that is bad.
+  // kContent: a sound of `samples` samples is too short, where that is bad.
   Status check_length(uint64_t samples) const;
   // Puts zeros before the thread's sound, and fills it up to the segment's length. kContent: it has no samples to
   // repeat.

@@ -65,7 +65,7 @@ class SharedSounds {
   // Writes samples that an output has asked for, as decode() does.
   Status take(SharedSound& sound, const ByteParts& file, const SampleRange& range, ffmpeg::AudioDecoder& decoder,
               media::Sound& to);
-  // Forgets the sample, and gives back memory above so many bytes.
+  // Forgets the sample, and keeps at most `bytes_max` bytes of memory.
   void shrink(size_t bytes_max);
 
  private:

@@ -37,7 +37,7 @@ class FrameDecoder {
   // The mean of two channels. Precondition: there are two.
   void pair_mean(size_t at, size_t count, float* to) const;
 
-  // Gives back memory above so many bytes.
+  // Keeps at most `bytes_max` bytes of memory.
   void shrink(size_t bytes_max);
 
  private:

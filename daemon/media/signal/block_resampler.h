@@ -18,7 +18,7 @@ namespace spdld::audio {
 
 class BlockResampler {
  public:
-  // The filter's weight of a sample that lies so many samples from the output's time.
+  // The filter's weight of a sample that lies `distance` samples from the output's time.
   using Filter = std::function<double(double distance)>;
 
   // From `from` samples a time to `to`, which have no common divisor. The filter reaches `half` samples to each side.

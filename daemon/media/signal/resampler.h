@@ -23,7 +23,7 @@ class Resampler {
 
   uint64_t from() const { return from_; }  // with `to`, without their common divisor
   uint64_t to() const { return to_; }
-  // How many samples become of so many: their time, rounded up.
+  // How many samples `inputs` samples become: their time, rounded up.
   uint64_t outputs(uint64_t inputs) const { return (inputs * to_ + from_ - 1) / from_; }
 
   struct Range {

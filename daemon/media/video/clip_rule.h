@@ -16,7 +16,7 @@ namespace spdld::video {
 // One clip, or several ones of the same length, one behind the other.
 struct Clip {
   std::vector<uint32_t> frames;  // by their numbers in the index; some may come more than once, and not in order
-  std::vector<size_t> valid;     // of each clip, the first so many frames lie within the video
+  std::vector<size_t> valid;     // of each clip, how many of its first frames lie within the video
   std::vector<uint32_t> keys;    // scratch: the video's key frames, where the rule chooses among them
 };
 

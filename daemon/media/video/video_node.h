@@ -38,7 +38,7 @@ struct VideoWork {
   // Resolved by the clip's first frame, for the upright picture as it is shown.
   std::optional<Size> shown;
   image::Geometry geometry;
-  // The same from the samples as they are stored, where these are not square.
+  // The geometry that starts from the samples as they are stored, where these are not square.
   image::Geometry of_stored;
   bool is_stretched = false;
   image::Scratch scratch;

@@ -31,18 +31,18 @@ TEST_CASE("the coded data tells the rate and the channels, not the container", "
 
 // Containers tell the times of their packets in milliseconds, or not at all.
 TEST_CASE("packets tell how many samples they hold, where a container does not", "[audio]") {
-  struct Kind {
+  struct SoundFile {
     std::string ending, arguments;
     int rate_hz = 44'100, channels = 2;
   };
-  for (const Kind& kind : {Kind{"wma", "-c:a wmav2"},
-                           {"wma", "-c:a wmav1", 16'000, 1},
-                           {"wma", "-c:a wmav2", 32'000},
-                           {"mkv", "-c:a dca -strict -2", 48'000},
-                           {"eac3", "-b:a 96k"},
-                           {"tta", ""},
-                           {"ogg", "-c:a libspeex", 16'000, 1},
-                           {"wav", "-c:a libgsm_ms", 8000, 1}}) {
+  for (const SoundFile& kind : {SoundFile{"wma", "-c:a wmav2"},
+                                {"wma", "-c:a wmav1", 16'000, 1},
+                                {"wma", "-c:a wmav2", 32'000},
+                                {"mkv", "-c:a dca -strict -2", 48'000},
+                                {"eac3", "-b:a 96k"},
+                                {"tta", ""},
+                                {"ogg", "-c:a libspeex", 16'000, 1},
+                                {"wav", "-c:a libgsm_ms", 8000, 1}}) {
     INFO(kind.ending << " " << kind.arguments);
     check_as_by_ffmpeg(coded(kind.ending, kind.arguments, kind.channels, 2, kind.rate_hz), kind.ending);
   }

@@ -81,26 +81,26 @@ TEST_CASE("a frame of MP3 that is damaged between others is no tag", "[audio]") 
 
 // The ffmpeg program makes up the last frame of AC-3, whose end is missing.
 TEST_CASE("a file that was cut has the samples before the cut", "[audio]") {
-  struct Kind {
+  struct SoundFile {
     std::string ending, arguments;
     size_t made_up = 0;
   };
-  for (const Kind& kind : {Kind{"flac", ""},
-                           {"aac", "-aac_pns 0"},
-                           {"ts", "-c:a aac -aac_pns 0"},
-                           {"mp3", "-b:a 128k"},
-                           {"m4a", "-c:a aac -aac_pns 0 -movflags +faststart"},
-                           {"mkv", "-c:a libopus"},
-                           {"ogg", "-c:a libvorbis"},
-                           {"opus", ""},
-                           {"oga", "-c:a flac"},
-                           {"wav", "-c:a adpcm_ima_wav"},
-                           {"wav", "-c:a adpcm_ms"},
-                           {"wav", ""},
-                           {"ac3", "-b:a 96k", 1536},
-                           {"wv", ""},
-                           {"tta", ""},
-                           {"m4a", "-c:a alac -movflags +faststart"}}) {
+  for (const SoundFile& kind : {SoundFile{"flac", ""},
+                                {"aac", "-aac_pns 0"},
+                                {"ts", "-c:a aac -aac_pns 0"},
+                                {"mp3", "-b:a 128k"},
+                                {"m4a", "-c:a aac -aac_pns 0 -movflags +faststart"},
+                                {"mkv", "-c:a libopus"},
+                                {"ogg", "-c:a libvorbis"},
+                                {"opus", ""},
+                                {"oga", "-c:a flac"},
+                                {"wav", "-c:a adpcm_ima_wav"},
+                                {"wav", "-c:a adpcm_ms"},
+                                {"wav", ""},
+                                {"ac3", "-b:a 96k", 1536},
+                                {"wv", ""},
+                                {"tta", ""},
+                                {"m4a", "-c:a alac -movflags +faststart"}}) {
     const std::string file = coded(kind.ending, kind.arguments);
     for (const size_t part : {69, 77, 95}) {
       INFO(part << " % of " << kind.ending << " " << kind.arguments);
@@ -116,12 +116,12 @@ TEST_CASE("a file that was cut has the samples before the cut", "[audio]") {
 }
 
 TEST_CASE("a chained Ogg file is all of its links, each as if it were alone", "[audio]") {
-  struct Kind {
+  struct SoundFile {
     std::string ending, arguments;
   };
   std::string mixed;
   std::vector<Samples> mixed_parts;
-  for (const Kind& kind : {Kind{"ogg", "-c:a libvorbis"}, {"opus", ""}, {"oga", "-c:a flac"}}) {
+  for (const SoundFile& kind : {SoundFile{"ogg", "-c:a libvorbis"}, {"opus", ""}, {"oga", "-c:a flac"}}) {
     INFO(kind.ending);
     const std::string a = coded(kind.ending, kind.arguments), b = coded(kind.ending, kind.arguments, 2, 1.3);
     const Samples of_a = decoded_by_ffmpeg(a, kind.ending), of_b = decoded_by_ffmpeg(b, kind.ending);

@@ -26,12 +26,12 @@ namespace {
 using test::Relative;
 
 // A part of a file: all of it, or a segment.
-enum class Part : uint8_t { kWhole, kMiddle, kEnd, kTwoPlaces };
-constexpr Part kParts[] = {Part::kWhole, Part::kMiddle, Part::kEnd, Part::kTwoPlaces};
+enum class FilePart : uint8_t { kWhole, kMiddle, kEnd, kTwoPlaces };
+constexpr FilePart kParts[] = {FilePart::kWhole, FilePart::kMiddle, FilePart::kEnd, FilePart::kTwoPlaces};
 
 struct Piece {
   const Relative* file;
-  Part part;
+  FilePart part;
 };
 
 uint64_t hash(const void* bytes, size_t count, uint64_t from = 14'695'981'039'346'656'037u) {
@@ -65,16 +65,16 @@ uint64_t hash_of(ffmpeg::VideoFrame& frame) {
   return sum;
 }
 
-std::vector<uint32_t> frames_of(Part part, uint32_t count) {
+std::vector<uint32_t> frames_of(FilePart part, uint32_t count) {
   const uint32_t half = count / 2, last = count - 1;
   switch (part) {
-    case Part::kMiddle:
+    case FilePart::kMiddle:
       return {half};
-    case Part::kEnd:
+    case FilePart::kEnd:
       return count > 2 ? std::vector<uint32_t>{last - 2, last} : std::vector<uint32_t>{last};
-    case Part::kTwoPlaces:
+    case FilePart::kTwoPlaces:
       return last > 0 ? std::vector<uint32_t>{0, last} : std::vector<uint32_t>{0};
-    case Part::kWhole:
+    case FilePart::kWhole:
       break;
   }
   std::vector<uint32_t> all(count);
@@ -82,15 +82,15 @@ std::vector<uint32_t> frames_of(Part part, uint32_t count) {
   return all;
 }
 
-std::pair<uint64_t, uint64_t> samples_of(Part part, uint64_t count) {
+std::pair<uint64_t, uint64_t> samples_of(FilePart part, uint64_t count) {
   switch (part) {
-    case Part::kMiddle:
+    case FilePart::kMiddle:
       return {count / 2, std::min<uint64_t>(count - count / 2, 3000)};
-    case Part::kEnd:
+    case FilePart::kEnd:
       return {count - std::min<uint64_t>(count, 700), std::min<uint64_t>(count, 700)};
-    case Part::kTwoPlaces:
+    case FilePart::kTwoPlaces:
       return {count / 3, std::min<uint64_t>(count - count / 3, 100)};
-    case Part::kWhole:
+    case FilePart::kWhole:
       break;
   }
   return {0, count};
@@ -114,7 +114,7 @@ std::vector<uint8_t> form_of(const ffmpeg::VideoIndex& index, const Relative& fi
   const std::string packed = ffmpeg::packed(index);
   std::vector<uint8_t> form;
   std::optional<ffmpeg::KeptFramesWriter> writer;
-  const auto all = frames_of(Part::kWhole, static_cast<uint32_t>(index.frames.size()));
+  const auto all = frames_of(FilePart::kWhole, static_cast<uint32_t>(index.frames.size()));
   const Status made = decoders.video.decode(index, file.bytes, all, [&](uint32_t number, ffmpeg::VideoFrame& frame) {
     if (!writer) {
       form.resize(ffmpeg::kept_frames_bytes(index, packed, frame).value_or(0));
@@ -207,7 +207,7 @@ class Known {
     ffmpeg::load_libraries();
     files_ = test::make_relatives(folder_.path());
     for (const Relative& file : files_)
-      for (const Part part : kParts) pieces_.push_back({&file, part});
+      for (const FilePart part : kParts) pieces_.push_back({&file, part});
     for (const Piece& piece : pieces_) alone_.push_back(alone_test::alone(piece));
   }
   const std::vector<Relative>& files() const { return files_; }

@@ -54,12 +54,12 @@ Bytes with_size_in_avi(Bytes file, uint32_t width, uint32_t height) {
   return file;
 }
 
-struct Kind {
+struct CodedFile {
   std::string name, encoding;
   Raw raw = {kSize, "yuv420p"};
 };
 
-const std::vector<Kind> kKinds = {
+const std::vector<CodedFile> kKinds = {
     {"h264.mp4", "-c:v libx264 -g 8 -bf 2 -pix_fmt yuv420p"},
     {"h264-10.mp4", "-c:v libx264 -g 8 -pix_fmt yuv420p10le", {kSize, "yuv420p10le"}},
     {"hevc.mp4", "-c:v libx265 -x265-params keyint=8:log-level=none -pix_fmt yuv420p"},
@@ -75,7 +75,7 @@ const std::vector<Kind> kKinds = {
     {"mpeg4.avi", "-c:v mpeg4 -g 8"},
 };
 
-Bytes with_size(const Kind& kind, const Bytes& file, int width, int height) {
+Bytes with_size(const CodedFile& kind, const Bytes& file, int width, int height) {
   if (kind.name.ends_with(".mkv")) return with_size_in_matroska(file, width, height);
   if (kind.name.ends_with(".avi"))
     return with_size_in_avi(file, static_cast<uint32_t>(width), static_cast<uint32_t>(height));
@@ -84,7 +84,7 @@ Bytes with_size(const Kind& kind, const Bytes& file, int width, int height) {
 
 TEST_CASE("the coded size counts where the container tells another one", "[changes]") {
   const TempDir folder;
-  for (const Kind& kind : kKinds) {
+  for (const CodedFile& kind : kKinds) {
     DYNAMIC_SECTION(kind.name) {
       const auto path = folder.path() / kind.name;
       make_video(path, "176x144", "25", 1, kind.encoding);
@@ -103,7 +103,7 @@ TEST_CASE("the coded size counts where the container tells another one", "[chang
 
 TEST_CASE("a container may tell a size beyond all bounds, or none", "[changes]") {
   const TempDir folder;
-  const Kind& kind = kKinds.front();
+  const CodedFile& kind = kKinds.front();
   const auto path = folder.path() / kind.name;
   make_video(path, "176x144", "25", 1, kind.encoding);
   const std::vector<Bytes> whole = frames_by_ffmpeg(path, kind.raw);

@@ -38,7 +38,7 @@ std::string probed(const std::string& file) {
   return names;
 }
 
-struct Kind {
+struct SoundFile {
   std::string ending, arguments, told;
 };
 
@@ -46,52 +46,53 @@ const std::string kPicture = " -f lavfi -i testsrc2=s=64x48:r=10:d=1 -map 0:a -m
 const std::string kCover =
     " -f lavfi -i testsrc=s=320x240:d=0.1 -map 0:a -map 1:v -frames:v 1 -c:v png -disposition:v attached_pic ";
 
-const std::vector<Kind> kKinds = {{"wav", "-c:a pcm_s16le", "wav"},
-                                  {"wav", "-c:a pcm_u8", "wav"},
-                                  {"wav", "-c:a pcm_f32le -metadata title=one", "wav"},
-                                  {"wav", "-c:a adpcm_ms", "wav"},
-                                  {"wav", "-c:a pcm_s16le -rf64 always", ""},
-                                  {"flac", "", "flac"},
-                                  {"flac", "-c:a flac" + kCover, "flac"},
-                                  {"mp3", "", "mp3"},
-                                  {"mp3", "-b:a 320k -metadata title=one", "mp3"},
-                                  {"mp3", "-b:a 32k -write_xing 0 -id3v2_version 0", "mp3"},
-                                  {"mp3", "-q:a 4", "mp3"},
-                                  {"mp3", "-ar 8000 -ac 1", "mp3"},
-                                  {"mp3", "-ar 22050", "mp3"},
-                                  {"mp3", "-c:a libmp3lame" + kCover, "mp3"},
-                                  {"mp3", "-t 0.05", ""},
-                                  {"mp2", "", ""},
-                                  {"opus", "", "ogg"},
-                                  {"ogg", "-c:a libvorbis", "ogg"},
-                                  {"ogg", "-c:a flac", "ogg"},
-                                  {"m4a", "-c:a aac", "mov"},
-                                  {"m4a", "-c:a alac", "mov"},
-                                  {"mp4", "-c:a aac -movflags +faststart", "mov"},
-                                  {"mp4", "-c:a aac -c:v mpeg4" + kPicture, "mov"},
-                                  {"mp4", "-c:a aac -c:v libx264 -movflags frag_keyframe+empty_moov" + kPicture, "mov"},
-                                  {"mov", "-c:a pcm_s16le -c:v mjpeg" + kPicture, "mov"},
-                                  {"3gp", "-c:a aac", "mov"},
-                                  {"webm", "-c:a libopus", "matroska"},
-                                  {"webm", "-c:a libopus -c:v libvpx" + kPicture, "matroska"},
-                                  {"mkv", "-c:a flac", "matroska"},
-                                  {"mkv", "-c:a aac -c:v libx264" + kPicture, "matroska"},
-                                  {"mka", "-c:a libmp3lame", "matroska"},
-                                  {"aac", "", ""},
-                                  {"ac3", "", ""},
-                                  {"aiff", "", ""},
-                                  {"au", "", ""},
-                                  {"caf", "", ""},
-                                  {"w64", "", ""},
-                                  {"tta", "", ""},
-                                  {"wv", "", ""},
-                                  {"avi", "-c:a pcm_s16le -c:v mpeg4" + kPicture, ""},
-                                  {"ts", "-c:a aac -c:v mpeg2video" + kPicture, ""},
-                                  {"mpg", "-c:a mp2 -c:v mpeg2video -r 25" + kPicture, ""},
-                                  {"flv", "-c:a aac -c:v flv" + kPicture, ""}};
+const std::vector<SoundFile> kKinds = {
+    {"wav", "-c:a pcm_s16le", "wav"},
+    {"wav", "-c:a pcm_u8", "wav"},
+    {"wav", "-c:a pcm_f32le -metadata title=one", "wav"},
+    {"wav", "-c:a adpcm_ms", "wav"},
+    {"wav", "-c:a pcm_s16le -rf64 always", ""},
+    {"flac", "", "flac"},
+    {"flac", "-c:a flac" + kCover, "flac"},
+    {"mp3", "", "mp3"},
+    {"mp3", "-b:a 320k -metadata title=one", "mp3"},
+    {"mp3", "-b:a 32k -write_xing 0 -id3v2_version 0", "mp3"},
+    {"mp3", "-q:a 4", "mp3"},
+    {"mp3", "-ar 8000 -ac 1", "mp3"},
+    {"mp3", "-ar 22050", "mp3"},
+    {"mp3", "-c:a libmp3lame" + kCover, "mp3"},
+    {"mp3", "-t 0.05", ""},
+    {"mp2", "", ""},
+    {"opus", "", "ogg"},
+    {"ogg", "-c:a libvorbis", "ogg"},
+    {"ogg", "-c:a flac", "ogg"},
+    {"m4a", "-c:a aac", "mov"},
+    {"m4a", "-c:a alac", "mov"},
+    {"mp4", "-c:a aac -movflags +faststart", "mov"},
+    {"mp4", "-c:a aac -c:v mpeg4" + kPicture, "mov"},
+    {"mp4", "-c:a aac -c:v libx264 -movflags frag_keyframe+empty_moov" + kPicture, "mov"},
+    {"mov", "-c:a pcm_s16le -c:v mjpeg" + kPicture, "mov"},
+    {"3gp", "-c:a aac", "mov"},
+    {"webm", "-c:a libopus", "matroska"},
+    {"webm", "-c:a libopus -c:v libvpx" + kPicture, "matroska"},
+    {"mkv", "-c:a flac", "matroska"},
+    {"mkv", "-c:a aac -c:v libx264" + kPicture, "matroska"},
+    {"mka", "-c:a libmp3lame", "matroska"},
+    {"aac", "", ""},
+    {"ac3", "", ""},
+    {"aiff", "", ""},
+    {"au", "", ""},
+    {"caf", "", ""},
+    {"w64", "", ""},
+    {"tta", "", ""},
+    {"wv", "", ""},
+    {"avi", "-c:a pcm_s16le -c:v mpeg4" + kPicture, ""},
+    {"ts", "-c:a aac -c:v mpeg2video" + kPicture, ""},
+    {"mpg", "-c:a mp2 -c:v mpeg2video -r 25" + kPicture, ""},
+    {"flv", "-c:a aac -c:v flv" + kPicture, ""}};
 
 // The picture's words stand before those of the encoders, since they name an input.
-std::string made(const Kind& kind) {
+std::string made(const SoundFile& kind) {
   const size_t input = kind.arguments.find(" -f lavfi");
   const bool has_input = input != std::string::npos;
   const std::string words = has_input ? kind.arguments.substr(input) + kind.arguments.substr(0, input) : kind.arguments;
@@ -110,7 +111,7 @@ std::string reference_verdict(const std::string& file) {
 }
 
 TEST_CASE("first bytes tell the format that libavformat finds", "[audio]") {
-  for (const Kind& kind : kKinds) {
+  for (const SoundFile& kind : kKinds) {
     const std::string file = made(kind);
     INFO(kind.ending << " " << kind.arguments);
     CHECK(told(file) == kind.told);
@@ -150,7 +151,7 @@ TEST_CASE("first bytes that do not tell a format", "[audio]") {
 TEST_CASE("damaged first bytes give what libavformat makes of them", "[audio]") {
   std::mt19937 random(5);
   int changed = 0, told_still = 0;
-  for (const Kind& kind : kKinds) {
+  for (const SoundFile& kind : kKinds) {
     if (kind.told.empty() || kind.arguments.find("lavfi") != std::string::npos) continue;
     const std::string whole = made(kind), index = own_verdict(whole);
     const auto check = [&](const std::string& file, const std::string& what) {

@@ -20,12 +20,12 @@ namespace {
 
 using namespace spdld::test;
 
-struct Kind {
+struct Encoding {
   std::string name, encoding, pixels = "yuv420p";
 };
 
 // testsrc2 is RGB, so that each encoding says its pixels.
-const std::vector<Kind> kKinds = {
+const std::vector<Encoding> kKinds = {
     {"h264.mp4", "-c:v libx264 -g 12 -bf 2"},
     {"h264-long.mp4", "-c:v libx264 -g 250 -bf 3 -preset ultrafast"},
     {"h264-open.mkv", "-c:v libx264 -x264-params keyint=15:open-gop=1:bframes=3:scenecut=0"},
@@ -127,7 +127,7 @@ void check_windows(const std::vector<uint8_t>& file, const std::vector<std::vect
 
 TEST_CASE("random windows have the frames of a whole decoding", "[video]") {
   const TempDir folder;
-  for (const Kind& kind : kKinds) {
+  for (const Encoding& kind : kKinds) {
     DYNAMIC_SECTION(kind.name) {
       const auto path = folder.path() / kind.name;
       const bool is_rgb = kind.pixels == "bgra";

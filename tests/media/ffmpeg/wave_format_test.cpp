@@ -14,7 +14,7 @@ namespace {
 constexpr int kRate_hz = 16'000;
 constexpr uint32_t kPcm = 1, kFloat = 3;
 
-struct Kind {
+struct WaveForm {
   const char* name;
   uint32_t kind;   // kPcm or kFloat
   uint32_t bits;   // as the header has it
@@ -29,7 +29,7 @@ std::string number(uint64_t value, int bytes) {
 }
 
 // A sample as a number of so many bytes. Those of one byte have no sign.
-std::string sample_of(float value, const Kind& kind) {
+std::string sample_of(float value, const WaveForm& kind) {
   if (kind.kind == kFloat && kind.bytes == 4) return {reinterpret_cast<const char*>(&value), 4};
   const auto wide = static_cast<double>(value);
   if (kind.kind == kFloat) return {reinterpret_cast<const char*>(&wide), 8};
@@ -38,7 +38,7 @@ std::string sample_of(float value, const Kind& kind) {
   return number(static_cast<uint64_t>(kind.bytes == 1 ? part + 128 : part), static_cast<int>(kind.bytes));
 }
 
-std::string format_of(const Kind& kind, uint32_t channels, uint32_t block, uint32_t rate_bytes) {
+std::string format_of(const WaveForm& kind, uint32_t channels, uint32_t block, uint32_t rate_bytes) {
   const bool is_extensible = kind.valid != 0;
   std::string format = number(is_extensible ? 0xFFFE : kind.kind, 2) + number(channels, 2) + number(kRate_hz, 4) +
                        number(rate_bytes, 4) + number(block, 2) + number(kind.bits, 2);
@@ -49,7 +49,7 @@ std::string format_of(const Kind& kind, uint32_t channels, uint32_t block, uint3
 }
 
 // A file whose sound is these samples, interleaved, behind a chunk of an odd length, and before one more.
-std::string wave_of(const std::vector<float>& samples, const Kind& kind, uint32_t channels, uint32_t block = 0,
+std::string wave_of(const std::vector<float>& samples, const WaveForm& kind, uint32_t channels, uint32_t block = 0,
                     uint32_t rate_bytes = 0) {
   std::string data;
   for (const float sample : samples) data += sample_of(sample, kind);
@@ -90,15 +90,17 @@ std::string refusal(const std::string& file) {
 }  // namespace
 
 TEST_CASE("samples of a WAVE file are right, whatever room they have", "[audio]") {
-  const auto kind =
-      GENERATE(Kind{"8", kPcm, 8, 1, 0}, Kind{"16", kPcm, 16, 2, 0}, Kind{"24", kPcm, 24, 3, 0},
-               Kind{"32", kPcm, 32, 4, 0}, Kind{"64", kPcm, 64, 8, 0}, Kind{"12 in 16", kPcm, 12, 2, 0},
-               Kind{"20 in 24", kPcm, 20, 3, 0}, Kind{"float", kFloat, 32, 4, 0}, Kind{"double", kFloat, 64, 8, 0},
-               Kind{"16 of 16", kPcm, 16, 2, 16}, Kind{"12 of 16", kPcm, 16, 2, 12}, Kind{"8 of 16", kPcm, 16, 2, 8},
-               Kind{"24 of 24", kPcm, 24, 3, 24}, Kind{"20 of 24", kPcm, 24, 3, 20}, Kind{"16 of 24", kPcm, 24, 3, 16},
-               Kind{"24 of 32", kPcm, 32, 4, 24}, Kind{"20 of 32", kPcm, 32, 4, 20}, Kind{"16 of 32", kPcm, 32, 4, 16},
-               Kind{"12 of 32", kPcm, 32, 4, 12}, Kind{"24 of 64", kPcm, 64, 8, 24}, Kind{"40 of 64", kPcm, 64, 8, 40},
-               Kind{"float of 32", kFloat, 32, 4, 32}, Kind{"24 of a float's 32", kFloat, 32, 4, 24});
+  const auto kind = GENERATE(
+      WaveForm{"8", kPcm, 8, 1, 0}, WaveForm{"16", kPcm, 16, 2, 0}, WaveForm{"24", kPcm, 24, 3, 0},
+      WaveForm{"32", kPcm, 32, 4, 0}, WaveForm{"64", kPcm, 64, 8, 0}, WaveForm{"12 in 16", kPcm, 12, 2, 0},
+      WaveForm{"20 in 24", kPcm, 20, 3, 0}, WaveForm{"float", kFloat, 32, 4, 0}, WaveForm{"double", kFloat, 64, 8, 0},
+      WaveForm{"16 of 16", kPcm, 16, 2, 16}, WaveForm{"12 of 16", kPcm, 16, 2, 12}, WaveForm{"8 of 16", kPcm, 16, 2, 8},
+      WaveForm{"24 of 24", kPcm, 24, 3, 24}, WaveForm{"20 of 24", kPcm, 24, 3, 20},
+      WaveForm{"16 of 24", kPcm, 24, 3, 16}, WaveForm{"24 of 32", kPcm, 32, 4, 24},
+      WaveForm{"20 of 32", kPcm, 32, 4, 20}, WaveForm{"16 of 32", kPcm, 32, 4, 16},
+      WaveForm{"12 of 32", kPcm, 32, 4, 12}, WaveForm{"24 of 64", kPcm, 64, 8, 24},
+      WaveForm{"40 of 64", kPcm, 64, 8, 40}, WaveForm{"float of 32", kFloat, 32, 4, 32},
+      WaveForm{"24 of a float's 32", kFloat, 32, 4, 24});
   const uint32_t channels = GENERATE(1u, 2u, 5u);
   CAPTURE(kind.name, channels);
   const std::vector<float> samples = test::rising_tones(kRate_hz, static_cast<int>(channels), 0.7);
@@ -107,10 +109,11 @@ TEST_CASE("samples of a WAVE file are right, whatever room they have", "[audio]"
 }
 
 TEST_CASE("samples in wider room than the header's bits are refused by name, for programs differ", "[audio]") {
-  const auto kind = GENERATE(Kind{"24 in 4 bytes", kPcm, 24, 4, 0}, Kind{"20 in 4 bytes", kPcm, 20, 4, 0},
-                             Kind{"16 in 4 bytes", kPcm, 16, 4, 0}, Kind{"8 in 2 bytes", kPcm, 8, 2, 0},
-                             Kind{"32 in 8 bytes", kPcm, 32, 8, 0}, Kind{"a float in 8 bytes", kFloat, 32, 8, 0},
-                             Kind{"24 of 24 in 4 bytes", kPcm, 24, 4, 24});
+  const auto kind =
+      GENERATE(WaveForm{"24 in 4 bytes", kPcm, 24, 4, 0}, WaveForm{"20 in 4 bytes", kPcm, 20, 4, 0},
+               WaveForm{"16 in 4 bytes", kPcm, 16, 4, 0}, WaveForm{"8 in 2 bytes", kPcm, 8, 2, 0},
+               WaveForm{"32 in 8 bytes", kPcm, 32, 8, 0}, WaveForm{"a float in 8 bytes", kFloat, 32, 8, 0},
+               WaveForm{"24 of 24 in 4 bytes", kPcm, 24, 4, 24});
   const uint32_t channels = GENERATE(1u, 2u);
   CAPTURE(kind.name, channels);
   const std::string file = wave_of(test::rising_tones(kRate_hz, static_cast<int>(channels), 0.2), kind, channels);
@@ -120,7 +123,7 @@ TEST_CASE("samples in wider room than the header's bits are refused by name, for
 
 TEST_CASE("a block that only the header gets wrong changes nothing", "[audio]") {
   const std::vector<float> samples = test::rising_tones(kRate_hz, 2, 0.3);
-  for (const Kind& kind : {Kind{"16", kPcm, 16, 2, 0}, Kind{"24", kPcm, 24, 3, 0}}) {
+  for (const WaveForm& kind : {WaveForm{"16", kPcm, 16, 2, 0}, WaveForm{"24", kPcm, 24, 3, 0}}) {
     const uint32_t right = 2 * kind.bytes;
     for (const uint32_t block : {1u, 2u, right, 8u, 12u}) {
       CAPTURE(kind.name, block);
@@ -131,7 +134,7 @@ TEST_CASE("a block that only the header gets wrong changes nothing", "[audio]") 
 }
 
 TEST_CASE("a header of a WAVE file that is cut or lies makes no fault", "[audio]") {
-  const std::string file = wave_of(test::rising_tones(kRate_hz, 2, 0.01), Kind{"24 of 32", kPcm, 32, 4, 24}, 2);
+  const std::string file = wave_of(test::rising_tones(kRate_hz, 2, 0.01), WaveForm{"24 of 32", kPcm, 32, 4, 24}, 2);
   for (size_t size = 0; size < 90; ++size) refusal(file.substr(0, size));
   for (size_t at = 0; at < 90; ++at) {
     for (const int value : {0, 1, 0x7F, 0xFF}) {

@@ -23,8 +23,6 @@ using test::noise;
 using test::program_of;
 using test::render;
 using test::uniform_distance;
-using Kind = Adjustment::Kind;
-
 constexpr uint64_t kDraws = 20'000;
 const std::string kCrop = "{ op = \"center-crop\", size = [20, 30] }";
 
@@ -40,25 +38,25 @@ std::vector<std::vector<Adjustment>> drawn(const std::string& ops) {
   return all;
 }
 
-std::vector<double> amounts(const std::vector<std::vector<Adjustment>>& all, Kind kind) {
+std::vector<double> amounts(const std::vector<std::vector<Adjustment>>& all, AdjustmentType type) {
   std::vector<double> numbers;
   for (const auto& adjustments : all)
     for (const Adjustment& adjustment : adjustments)
-      if (adjustment.kind == kind) numbers.push_back(adjustment.amount);
+      if (adjustment.type == type) numbers.push_back(adjustment.amount);
   return numbers;
 }
 
 TEST_CASE("color-jitter draws torchvision's ranges and all orders", "[colour]") {
   const auto all =
       drawn("{ op = \"color-jitter\", brightness = 0.4, contrast = 1.5, saturation = [0.2, 3], hue = 0.1 }");
-  CHECK(uniform_distance(amounts(all, Kind::kBrightness), 0.6, 1.4) < 2.2);
-  CHECK(uniform_distance(amounts(all, Kind::kContrast), 0, 2.5) < 2.2);
-  CHECK(uniform_distance(amounts(all, Kind::kSaturation), 0.2, 3) < 2.2);
-  CHECK(uniform_distance(amounts(all, Kind::kHue), -0.1, 0.1) < 2.2);
-  std::map<std::array<Kind, 4>, double> orders;
+  CHECK(uniform_distance(amounts(all, AdjustmentType::kBrightness), 0.6, 1.4) < 2.2);
+  CHECK(uniform_distance(amounts(all, AdjustmentType::kContrast), 0, 2.5) < 2.2);
+  CHECK(uniform_distance(amounts(all, AdjustmentType::kSaturation), 0.2, 3) < 2.2);
+  CHECK(uniform_distance(amounts(all, AdjustmentType::kHue), -0.1, 0.1) < 2.2);
+  std::map<std::array<AdjustmentType, 4>, double> orders;
   for (const auto& each : all) {
     REQUIRE(each.size() == 4);
-    ++orders[{each[0].kind, each[1].kind, each[2].kind, each[3].kind}];
+    ++orders[{each[0].type, each[1].type, each[2].type, each[3].type}];
   }
   CHECK(orders.size() == 24);
   CHECK(chi_squared(orders, kDraws, 24) < 58);  // 23 degrees: beyond 58 in one of 10,000
@@ -67,7 +65,7 @@ TEST_CASE("color-jitter draws torchvision's ranges and all orders", "[colour]") 
 TEST_CASE("gains of hue, saturation and value lie around 1, or in their own range", "[colour]") {
   std::array<std::vector<double>, 3> gains;
   for (const auto& each : drawn("{ op = \"hsv-gains\", value = [0.5, 3] }")) {
-    REQUIRE((each.size() == 1 && each[0].kind == Kind::kHsvGains));
+    REQUIRE((each.size() == 1 && each[0].type == AdjustmentType::kHsvGains));
     for (size_t i = 0; i < gains.size(); ++i) gains[i].push_back(each[0].gains[i]);
   }
   CHECK(uniform_distance(gains[0], 0.985, 1.015) < 2.2);
@@ -78,7 +76,7 @@ TEST_CASE("gains of hue, saturation and value lie around 1, or in their own rang
 TEST_CASE("color-jitter leaves out what changes nothing", "[colour]") {
   for (const auto& each : drawn("{ op = \"color-jitter\", contrast = 0.5, brightness = [1, 1] }")) {
     REQUIRE(each.size() == 1);
-    CHECK(each[0].kind == Kind::kContrast);
+    CHECK(each[0].type == AdjustmentType::kContrast);
   }
 }
 
@@ -90,9 +88,10 @@ TEST_CASE("orders of channels are equally likely", "[colour]") {
 
 TEST_CASE("probabilities are kept, and draws have their names", "[colour]") {
   const auto grey = drawn("{ op = \"grayscale\", p = 0.1 }");
-  const auto hits = static_cast<double>(amounts(grey, Kind::kGrey).size());
+  const auto hits = static_cast<double>(amounts(grey, AdjustmentType::kGrey).size());
   CHECK(std::abs(hits - 0.1 * kDraws) < 4 * std::sqrt(0.09 * kDraws));
-  CHECK(uniform_distance(amounts(drawn("{ op = \"gaussian-blur\", kernel_size = 5 }"), Kind::kBlur), 0.1, 2) < 2.2);
+  CHECK(uniform_distance(amounts(drawn("{ op = \"gaussian-blur\", kernel_size = 5 }"), AdjustmentType::kBlur), 0.1, 2) <
+        2.2);
   const auto shared = drawn(
       "{ op = \"brightness\", factor = [0, 2], draw = \"a\" }, "
       "{ op = \"contrast\", factor = [0, 2], draw = \"a\" }, { op = \"saturation\", factor = [0, 2] }");
@@ -196,15 +195,16 @@ TEST_CASE("grey of one channel may be resized", "[colour]") {
 TEST_CASE("qualities of a JPEG are equally likely", "[colour]") {
   std::map<double, double> counts;
   const auto all = drawn("{ op = \"jpeg\", quality = [31, 50] }");
-  for (const double quality : amounts(all, Kind::kJpeg)) ++counts[quality];
+  for (const double quality : amounts(all, AdjustmentType::kJpeg)) ++counts[quality];
   REQUIRE(counts.size() == 20);
   CHECK(counts.begin()->first == 31);
   CHECK(counts.rbegin()->first == 50);
   CHECK(chi_squared(counts, kDraws, 20) < 52);  // 19 degrees: beyond 52 in one of 10,000
-  for (const double quality : amounts(drawn("{ op = \"jpeg\", quality = 70 }"), Kind::kJpeg)) {
+  for (const double quality : amounts(drawn("{ op = \"jpeg\", quality = 70 }"), AdjustmentType::kJpeg)) {
     if (quality != 70) FAIL(quality);
   }
-  const auto hits = static_cast<double>(amounts(drawn("{ op = \"jpeg\", quality = 70, p = 0.3 }"), Kind::kJpeg).size());
+  const auto hits =
+      static_cast<double>(amounts(drawn("{ op = \"jpeg\", quality = 70, p = 0.3 }"), AdjustmentType::kJpeg).size());
   CHECK(std::abs(hits - 0.3 * kDraws) < 4 * std::sqrt(0.21 * kDraws));
 }
 

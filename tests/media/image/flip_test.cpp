@@ -30,7 +30,7 @@ Bytes upside_down(const Bytes& picture, size_t height) {
   return turned;
 }
 
-struct Kind {
+struct DecodedAs {
   std::string decode;
   PixelFormat format;
 };
@@ -43,7 +43,7 @@ TEST_CASE("a flipped picture has its rows in the other order, whatever the opera
                R"({ op = "resize", size = [99, 30], filter = "lanczos" })",
                R"({ op = "resize", size = [41, 30], filter = "nearest" }, { op = "center-crop", size = [46, 10] })",
                R"({ op = "random-resized-crop", size = [70, 50] }, { op = "horizontal-flip", p = 1 })");
-  const auto [decode, format] = GENERATE(values<Kind>(
+  const auto [decode, format] = GENERATE(values<DecodedAs>(
       {{"", {}}, {", colours = \"grey\"", {1, 1}}, {", colours = \"rgba\"", {4, 1}}, {", bits = 16", {3, 2}}}));
   const std::string end =
       format.sample_bytes == 2 ? ", { op = \"convert\", dtype = \"uint16\", layout = \"NHWC\" }" : "";

@@ -20,7 +20,6 @@ using image::Geometry;
 using image::Warp;
 using test::noise;
 using test::program_of;
-using Kind = Adjustment::Kind;
 using Counts = std::map<std::string, double>;
 
 constexpr uint64_t kDraws = 100'000;
@@ -48,28 +47,28 @@ std::string name_of(const Warp& warp) {
 }
 
 std::string name_of(const Adjustment& adjustment) {
-  switch (adjustment.kind) {
-    case Kind::kWarp:
+  switch (adjustment.type) {
+    case AdjustmentType::kWarp:
       return name_of(adjustment.warp);
-    case Kind::kBrightness:
+    case AdjustmentType::kBrightness:
       return adjustment.amount > 1 ? "brightness+" : "brightness-";
-    case Kind::kSaturation:
+    case AdjustmentType::kSaturation:
       return adjustment.amount > 1 ? "colour+" : "colour-";
-    case Kind::kContrast:
+    case AdjustmentType::kContrast:
       return adjustment.amount > 1 ? "contrast+" : "contrast-";
-    case Kind::kSharpness:
+    case AdjustmentType::kSharpness:
       return adjustment.amount > 1 ? "sharpness+" : "sharpness-";
-    case Kind::kPosterize:
+    case AdjustmentType::kPosterize:
       return "posterize";
-    case Kind::kSolarize:
+    case AdjustmentType::kSolarize:
       return "solarize";
-    case Kind::kSolarizeAdd:
+    case AdjustmentType::kSolarizeAdd:
       return "solarize-add";
-    case Kind::kAutocontrast:
+    case AdjustmentType::kAutocontrast:
       return "autocontrast";
-    case Kind::kEqualize:
+    case AdjustmentType::kEqualize:
       return "equalize";
-    case Kind::kInvert:
+    case AdjustmentType::kInvert:
       return "invert";
     default:
       return "another";
@@ -121,7 +120,7 @@ TEST_CASE("trivial-augment draws its changes, bins and signs alike", "[policies]
     const auto& made = geometry.adjustments;
     const std::string name = made.empty() ? "identity" : name_of(made.front());
     ++counts[name.substr(0, name.find_last_not_of("+-") + 1)];
-    if (!made.empty() && made.front().kind == Kind::kBrightness)
+    if (!made.empty() && made.front().type == AdjustmentType::kBrightness)
       ++bins[std::to_string(static_cast<int>(std::lround((made.front().amount - 1) / 0.99 * 10)))];
   });
   Counts parts;
@@ -161,8 +160,8 @@ TEST_CASE("timm-rand-augment's magnitudes are normal, cut off at the greatest on
   each_drawn("{ op = \"timm-rand-augment\", num_ops = 2, change_p = 1 }", [&](const Geometry& geometry) {
     std::vector<double> found;
     for (const Adjustment& adjustment : geometry.adjustments) {
-      if (adjustment.kind == Kind::kBrightness || adjustment.kind == Kind::kSaturation ||
-          adjustment.kind == Kind::kContrast || adjustment.kind == Kind::kSharpness)
+      if (adjustment.type == AdjustmentType::kBrightness || adjustment.type == AdjustmentType::kSaturation ||
+          adjustment.type == AdjustmentType::kContrast || adjustment.type == AdjustmentType::kSharpness)
         if (adjustment.amount > 1) found.push_back((adjustment.amount - 1) / 0.09);
     }
     for (const double magnitude : found) {
@@ -189,7 +188,7 @@ TEST_CASE("timm-rand-augment draws its filter where it is told to", "[policies]"
   each_drawn("{ op = \"timm-rand-augment\", num_ops = 1, change_p = 1, filter = \"random\" }",
              [&](const Geometry& geometry) {
                const Adjustment& made = geometry.adjustments.front();
-               if (made.kind != Kind::kWarp) return;
+               if (made.type != AdjustmentType::kWarp) return;
                ++counts[made.warp.filter == image::Filter::kBicubic ? "bicubic" : "bilinear"], ++warps;
              });
   CHECK(chi_squared(counts, {{"bilinear", 0.5}, {"bicubic", 0.5}}, warps) < 16);  // 1 degree
@@ -257,13 +256,13 @@ TEST_CASE("aug-mix draws weights of one whole, and copies with one to three chan
   double own = 0, squares = 0, changes = 0;
   each_drawn("{ op = \"aug-mix\", severity = 10 }", [&](const Geometry& geometry) {
     const auto& made = geometry.adjustments;
-    REQUIRE(made.front().kind == Kind::kMix);
+    REQUIRE(made.front().type == AdjustmentType::kMix);
     REQUIRE(made.front().held + 1 == made.size());
     double sum = made.front().amount;
     own += sum, squares += sum * sum;
     size_t branches = 0;
     for (size_t i = 1; i < made.size(); i += 1 + made[i].held, ++branches) {
-      REQUIRE(made[i].kind == Kind::kBranch);
+      REQUIRE(made[i].type == AdjustmentType::kBranch);
       sum += made[i].amount;
       ++depths[std::to_string(made[i].held)];
       for (size_t k = i + 1; k <= i + made[i].held; ++k, ++changes) {
@@ -343,19 +342,21 @@ TEST_CASE("a mix is the sum of its branches, and leaves the picture as it was fo
   memory.resize(picture.bytes() + PixelRows::kSlackBytes);
   for (int y = 0; y < 17; ++y) std::copy_n(rows.row(y), picture.row_bytes(), memory.data() + y * picture.row_bytes());
   const std::vector<uint8_t> before(memory.data(), memory.data() + picture.bytes());
-  std::vector<Adjustment> mix = {{.kind = Kind::kMix, .amount = 0.25, .held = 7}};
+  std::vector<Adjustment> mix = {{.type = AdjustmentType::kMix, .amount = 0.25, .held = 7}};
   const auto held = [&](Adjustment adjustment) {
     adjustment.pass = Adjustment::kNoPass;
     mix.push_back(adjustment);
   };
-  held({.kind = Kind::kBranch, .amount = 0.25, .held = 1});
-  held({.kind = Kind::kInvert});
-  held({.kind = Kind::kBranch, .amount = 0.25, .held = 2});
-  held({.kind = Kind::kWarp, .warp = image::affine_warp({31, 17}, {.translate_x = 31})});
-  held({.kind = Kind::kInvert});
-  held({.kind = Kind::kBranch, .amount = 0.25, .held = 1});  // also behind a branch that left nothing of the picture
-  held({.kind = Kind::kInvert});
-  mix.push_back({.kind = Kind::kPosterize, .amount = 8});
+  held({.type = AdjustmentType::kBranch, .amount = 0.25, .held = 1});
+  held({.type = AdjustmentType::kInvert});
+  held({.type = AdjustmentType::kBranch, .amount = 0.25, .held = 2});
+  held({.type = AdjustmentType::kWarp, .warp = image::affine_warp({31, 17}, {.translate_x = 31})});
+  held({.type = AdjustmentType::kInvert});
+  held({.type = AdjustmentType::kBranch,
+        .amount = 0.25,
+        .held = 1});  // also behind a branch that left nothing of the picture
+  held({.type = AdjustmentType::kInvert});
+  mix.push_back({.type = AdjustmentType::kPosterize, .amount = 8});
   adjuster.run(mix, 0, picture);
   REQUIRE(picture.size == Size{31, 17});
   // 0.25 of the value, 0.5 of white less it, and 0.25 of white: in the second branch all of the picture has moved away.

@@ -40,7 +40,7 @@ bool is_mpeg_float(const AVCodec& decoder);
 // no decoder.
 Result<std::unique_ptr<DecoderParameters>> decoder_parameters(const AVCodecParameters& codec, const std::string& what);
 
-// The same stream from a packet on that brings another header of the codec.
+// The parameters of a stream from a packet on that brings another header of the codec.
 std::unique_ptr<DecoderParameters> with_header(const DecoderParameters& parameters, std::span<const uint8_t> header);
 
 // Whether a decoder of this codec that was as new, and decoded this packet, is as new again behind a flush.
@@ -80,7 +80,7 @@ class DecoderPool {
   // stream's header.
   Result<OpenedDecoder*> decoder_for(const DecoderParameters& parameters, const std::string& what,
                                      const Prepare& prepare);
-  // Gives back memory above so many bytes, and the decoders that are not used again.
+  // Keeps at most `bytes_max` bytes of memory, and no decoders that are not used again.
   void shrink(size_t bytes_max);
 
  private:

@@ -1,5 +1,5 @@
 // Which of libavformat's demuxers reads a file, where the file's first bytes tell it without doubt. libavformat finds
-// the same one by asking all of its demuxers, some three hundred. Pure function; any thread. For this room alone.
+// the same demuxer by asking all of its demuxers, some three hundred. Pure function; any thread. For this room alone.
 #pragma once
 
 #include <cstdint>

@@ -49,7 +49,7 @@ class VideoDecoder {
 
   // Packets that decoders were given for decode() since the object was made, also where they left the frame out.
   uint64_t packets_sent() const { return packets_sent_; }
-  // Gives back memory above so many bytes.
+  // Keeps at most `bytes_max` bytes of memory.
   void shrink(size_t bytes_max);
 
  private:
@@ -64,7 +64,7 @@ class VideoDecoder {
   uint64_t packets_sent_ = 0;
 };
 
-// The same by an object of its own, for one video.
+// The index of one video, made by a VideoDecoder of its own.
 Result<VideoIndex> index_video(const ByteParts& file, const media::DecodeLimits& limits = {},
                                std::vector<ByteRange>* unread = nullptr);
 

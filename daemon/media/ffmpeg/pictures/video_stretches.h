@@ -22,8 +22,8 @@ class VideoStretches {
     uint32_t first = 0, end = 0;  // packets
   };
   // The stretch that gives wanted[given], and the further wanted frames up to the next frame whose own start lies
-  // behind the stretch, or counts by a header that a packet of the stretch brings. `earlier`: it begins so many key
-  // frames earlier than it has to. `wanted` rises.
+  // behind the stretch, or counts by a header that a packet of the stretch brings. `earlier`: by how many key
+  // frames it begins earlier than is necessary. `wanted` rises.
   Stretch stretch_of(std::span<const uint32_t> wanted, size_t given, uint32_t earlier) const;
 
   // The parameter sets of H.264 or HEVC, or the sequence header of MPEG-2, that a decoder is given in front of a

@@ -1,7 +1,7 @@
-// Decodes a range of a sound's samples, and as little beside it as is possible: it starts so many packets before the
-// range as the codec needs to give what it gives when all is decoded. Where the channels change on the way, the sound
-// keeps its first number of them: one channel gets the mean of several, and several get a copy of one. One object a
-// decode thread; a decoder is kept from file to file where nothing of a file stays in it (decoder_pool.h).
+// Decodes a range of a sound's samples, and as little beside it as is possible: it starts as many packets before
+// the range as the codec needs to give what it gives when all is decoded. Where the channels change on the way, the
+// sound keeps its first number of them: one channel gets the mean of several, and several get a copy of one. One object
+// a decode thread; a decoder is kept from file to file where nothing of a file stays in it (decoder_pool.h).
 #pragma once
 
 #include <cstdint>
@@ -38,13 +38,13 @@ class AudioDecoder {
                 size_t stride);
   // Whether a packet gives its samples to a decoder that starts a little before it. kContent: it does not.
   Status try_packet(const AudioLink& link, const ByteParts& file, size_t packet);
-  // The same for the mean of all channels, as add_channel() and finish_mean() make it.
+  // Decodes the mean of all channels, as add_channel() and finish_mean() make it.
   Status decode_mean(const AudioIndex& index, const ByteParts& file, uint64_t first, uint64_t count, float* to);
 
   // Packets that decoders were given since the object was made, and how many of them were FLAC for own code.
   uint64_t packets_sent() const { return packets_sent_; }
   uint64_t own_packets() const { return own_packets_; }
-  // Gives back memory above so many bytes.
+  // Keeps at most `bytes_max` bytes of memory.
   void shrink(size_t bytes_max);
 
  private:

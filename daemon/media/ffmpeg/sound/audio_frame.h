@@ -63,10 +63,10 @@ bool write_mean(const auto& frame, size_t at, size_t count, float* to) {
   return true;
 }
 
-// The mean of so many copies of the samples, as it is made of channels that are copies.
+// The mean of `copies` copies of the samples, as it is made of channels that are copies.
 void take_mean_of_copies(int copies, std::span<float> samples);
 
-// Whether so many channels of a frame fit the target: as they are, as their mean, or as copies of one.
+// Whether a frame of `channels` channels fits the target: as they are, as their mean, or as copies of one.
 inline bool can_become(int channels, const SampleTarget& target) {
   return channels == target.channels || channels == 1 || target.channels == 1;
 }

@@ -46,7 +46,7 @@ struct AudioIndex {
 // has it.
 Result<AudioIndex> index_audio(const ByteParts& file, const media::DecodeLimits& limits = {},
                                std::vector<ByteRange>* unread = nullptr);
-// The same by libavformat alone, also where this room's own code does a part of its work faster. For tests.
+// As index_audio(), by libavformat alone, also where this room's own code does a part of its work faster. For tests.
 Result<AudioIndex> index_audio_by_libavformat(const ByteParts& file, const media::DecodeLimits& limits = {});
 
 }  // namespace spdld::ffmpeg

@@ -1,7 +1,7 @@
 // The samples of a stretch of a file's sound that one decoder decodes: which packet gives which of them. Most files
 // have one such link; the links of others follow one another, as in a chained Ogg file. Samples are numbered from 0 as
 // the ffmpeg program writes them: without the encoder's delay at the start and its padding at the end, where the
-// container tells of these.
+// container tells of delay and padding.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct AudioPacket {
   uint64_t first = 0;   // the number of the first sample that it gives
   uint32_t bytes = 0;
   uint32_t decoded = 0;    // samples that the decoder makes of it
-  uint32_t skipped = 0;    // of these, at their start, which belong to the encoder's delay
+  uint32_t skipped = 0;    // samples at the start of `decoded` that belong to the encoder's delay
   uint32_t count = 0;      // samples that it gives, behind the skipped ones
   bool is_copied = false;  // the container does not hold it in one piece
 };

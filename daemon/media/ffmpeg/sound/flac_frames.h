@@ -1,5 +1,5 @@
-// The frames of a native FLAC file (RFC 9639), found by their headers alone. libavformat finds the same ones, but takes
-// several times as long. Pure function; any thread. For this room alone.
+// The frames of a native FLAC file (RFC 9639), found by their headers alone. libavformat finds the same frames, but
+// takes several times as long. Pure function; any thread. For this room alone.
 #pragma once
 
 #include <cstdint>

@@ -20,7 +20,7 @@ Status set_aac_header(std::span<const uint8_t> header, AVCodecParameters& codec)
 
 // RFC 7845, 5.1: samples that a decoder of Opus leaves out by itself, where the container says no other number.
 uint32_t opus_delay(const AVCodecParameters& codec);
-// The same of AAC: the delay of the encoder FAAC, which writes its name into the first packet.
+// The delay of AAC by the encoder FAAC, which writes its name into the first packet.
 uint32_t faac_delay(std::span<const uint8_t> packet);
 
 }  // namespace spdld::ffmpeg

@@ -20,7 +20,7 @@ struct WaveFormat {
   uint32_t bits = 0;  // of one sample; of WAVE_FORMAT_EXTENSIBLE: of its room, whose lowest bits may not be valid
   bool is_big_endian = false;
 
-  // The fewest bytes that have room for so many bits: where the file keeps to the format, each sample has these.
+  // The fewest bytes that have room for `bits`: where the file keeps to the format, each sample has as many.
   uint32_t sample_bytes() const { return (bits + 7) / 8; }
 };
 // The first "fmt " chunk of a file of RIFF, RIFX, RF64 or Wave64; none: there is no such chunk.

@@ -17,8 +17,8 @@ inline constexpr float kWhiteValue = 255;
 
 // A value of 8 bits: what lies beyond black or white is cut off, and so is a fraction.
 inline uint8_t value_of(float value) { return static_cast<uint8_t>(std::clamp(value, 0.0F, kWhiteValue)); }
-// The same of a value whose white is 1, as torchvision goes from floats to uint8: all of the 256 values have the same
-// share.
+// A value of 8 bits, of a value whose white is 1, as torchvision goes from floats to uint8: all of the 256 values have
+// the same share.
 inline uint8_t value_of_unit(float value) { return static_cast<uint8_t>(std::clamp(value, 0.0F, 1.0F) * 255.999F); }
 
 using ValueTable = std::array<uint8_t, 256>;

@@ -187,7 +187,6 @@ void Adjuster::Inside::run_jpeg(int quality, const AdjustedPicture& picture) {
 
 namespace {
 
-using Kind = Adjustment::Kind;
 using Work = Adjuster::Inside;
 
 // A change needs this before it is carried out.
@@ -197,9 +196,9 @@ enum class Needs : uint8_t {
   kColours   // the same, and the picture has colours: a picture of one channel stays as it is
 };
 
-// How a kind of change is carried out. `run` gets the change, and behind it the changes that it holds.
+// How a type of adjustment is carried out. `run` gets the change, and behind it the changes that it holds.
 struct Way {
-  Kind kind;
+  AdjustmentType type;
   // The operation that makes such changes, for reports; empty: several do, and the change says which has drawn it.
   std::string_view name;
   Needs needs;
@@ -235,70 +234,69 @@ void run_one_channel(Work&, std::span<const Adjustment>, AdjustedPicture& pictur
 using Changes = std::span<const Adjustment>;
 using Picture = AdjustedPicture;
 
-// In the order of the kinds.
-constexpr std::array
-    kWays = {Way{Kind::kBrightness, "brightness", Needs::kNothing,
-                 [](Work& work, Changes changes, Picture&) { work.then(brightness_table(amount_of(changes))); }},
-             Way{Kind::kContrast, "contrast", Needs::kNothing,
-                 [](Work& work, Changes changes, Picture& picture) { work.run_contrast(changes.front(), picture); }},
-             Way{Kind::kSaturation, "saturation", Needs::kColours, run_saturation},
-             Way{Kind::kHue, "hue", Needs::kColours,
-                 [](Work&, Changes changes, Picture& picture) { turn_hue(picture, amount_of(changes)); }},
-             Way{Kind::kHsvGains, "hsv-gains", Needs::kNothing, run_hsv_gains},
-             Way{Kind::kGamma, "gamma", Needs::kNothing,
-                 [](Work& work, Changes changes, Picture&) {
-                   work.then(gamma_table(amount_of(changes), static_cast<float>(changes.front().gain)));
-                 }},
-             Way{Kind::kGrey, "grayscale", Needs::kColours,
-                 [](Work&, Changes, Picture& picture) { make_grey(picture); }},
-             Way{Kind::kOneChannel, "grayscale", Needs::kColours, run_one_channel},
-             Way{Kind::kPermutation, "channel-permutation", Needs::kNothing,
-                 [](Work& work, Changes changes, Picture& picture) {
-                   if (picture.channels == 3) work.permute(changes.front().order);
-                 }},
-             Way{Kind::kPosterize, "posterize", Needs::kNothing,
-                 [](Work& work, Changes changes, Picture&) {
-                   work.then(posterize_table(static_cast<int>(changes.front().amount)));
-                 }},
-             Way{Kind::kSolarize, "solarize", Needs::kNothing,
-                 [](Work& work, Changes changes, Picture&) { work.then(solarize_table(amount_of(changes))); }},
-             Way{Kind::kSolarizeAdd, "solarize", Needs::kNothing,
-                 [](Work& work, Changes changes, Picture&) {
-                   work.then(solarize_add_table(static_cast<int>(changes.front().amount)));
-                 }},
-             Way{Kind::kInvert, "invert", Needs::kNothing,
-                 [](Work& work, Changes, Picture&) { work.then(solarize_table(0)); }},
-             Way{Kind::kEqualize, "equalize", Needs::kNothing,
-                 [](Work& work, Changes, Picture& picture) { work.run_histograms(picture, equalize_table); }},
-             Way{Kind::kAutocontrast, "autocontrast", Needs::kNothing,
-                 [](Work& work, Changes changes, Picture& picture) {
-                   work.run_histograms(picture, as_pillow(changes) ? pillow_autocontrast_table : autocontrast_table);
-                 }},
-             Way{Kind::kSharpness, "sharpness", Needs::kPixels, run_sharpness},
-             Way{Kind::kBlur, "gaussian-blur", Needs::kPixels,
-                 [](Work& work, Changes changes, Picture& picture) { work.run_blur(changes.front(), picture); }},
-             Way{Kind::kNoise, "gaussian-noise", Needs::kPixels,
-                 [](Work&, Changes changes,
-                    Picture& picture) { add_noise(picture, *changes.front().noise, changes.front().seed); }},
-             Way{Kind::kJpeg, "jpeg", Needs::kPixels,
-                 [](Work& work, Changes changes,
-                    Picture& picture) { work.run_jpeg(static_cast<int>(changes.front().amount), picture); }},
-             Way{Kind::kOwn, "", Needs::kPixels,
-                 [](Work&, Changes changes,
-                    Picture& picture) { changes.front().own->run(changes.front().seed, picture); }},
-             Way{Kind::kWarp, "", Needs::kPixels,
-                 [](Work& work, Changes changes, Picture& picture) { work.run_warp(changes.front().warp, picture); }},
-             Way{Kind::kMix, "", Needs::kPixels,
-                 [](Work& work, Changes changes, Picture& picture) { work.run_mix(changes, picture); }}};
+// In the order of AdjustmentType.
+constexpr std::array kWays = {
+    Way{AdjustmentType::kBrightness, "brightness", Needs::kNothing,
+        [](Work& work, Changes changes, Picture&) { work.then(brightness_table(amount_of(changes))); }},
+    Way{AdjustmentType::kContrast, "contrast", Needs::kNothing,
+        [](Work& work, Changes changes, Picture& picture) { work.run_contrast(changes.front(), picture); }},
+    Way{AdjustmentType::kSaturation, "saturation", Needs::kColours, run_saturation},
+    Way{AdjustmentType::kHue, "hue", Needs::kColours,
+        [](Work&, Changes changes, Picture& picture) { turn_hue(picture, amount_of(changes)); }},
+    Way{AdjustmentType::kHsvGains, "hsv-gains", Needs::kNothing, run_hsv_gains},
+    Way{AdjustmentType::kGamma, "gamma", Needs::kNothing,
+        [](Work& work, Changes changes, Picture&) {
+          work.then(gamma_table(amount_of(changes), static_cast<float>(changes.front().gain)));
+        }},
+    Way{AdjustmentType::kGrey, "grayscale", Needs::kColours,
+        [](Work&, Changes, Picture& picture) { make_grey(picture); }},
+    Way{AdjustmentType::kOneChannel, "grayscale", Needs::kColours, run_one_channel},
+    Way{AdjustmentType::kPermutation, "channel-permutation", Needs::kNothing,
+        [](Work& work, Changes changes, Picture& picture) {
+          if (picture.channels == 3) work.permute(changes.front().order);
+        }},
+    Way{AdjustmentType::kPosterize, "posterize", Needs::kNothing,
+        [](Work& work, Changes changes, Picture&) {
+          work.then(posterize_table(static_cast<int>(changes.front().amount)));
+        }},
+    Way{AdjustmentType::kSolarize, "solarize", Needs::kNothing,
+        [](Work& work, Changes changes, Picture&) { work.then(solarize_table(amount_of(changes))); }},
+    Way{AdjustmentType::kSolarizeAdd, "solarize", Needs::kNothing,
+        [](Work& work, Changes changes, Picture&) {
+          work.then(solarize_add_table(static_cast<int>(changes.front().amount)));
+        }},
+    Way{AdjustmentType::kInvert, "invert", Needs::kNothing,
+        [](Work& work, Changes, Picture&) { work.then(solarize_table(0)); }},
+    Way{AdjustmentType::kEqualize, "equalize", Needs::kNothing,
+        [](Work& work, Changes, Picture& picture) { work.run_histograms(picture, equalize_table); }},
+    Way{AdjustmentType::kAutocontrast, "autocontrast", Needs::kNothing,
+        [](Work& work, Changes changes, Picture& picture) {
+          work.run_histograms(picture, as_pillow(changes) ? pillow_autocontrast_table : autocontrast_table);
+        }},
+    Way{AdjustmentType::kSharpness, "sharpness", Needs::kPixels, run_sharpness},
+    Way{AdjustmentType::kBlur, "gaussian-blur", Needs::kPixels,
+        [](Work& work, Changes changes, Picture& picture) { work.run_blur(changes.front(), picture); }},
+    Way{AdjustmentType::kNoise, "gaussian-noise", Needs::kPixels,
+        [](Work&, Changes changes,
+           Picture& picture) { add_noise(picture, *changes.front().noise, changes.front().seed); }},
+    Way{AdjustmentType::kJpeg, "jpeg", Needs::kPixels,
+        [](Work& work, Changes changes,
+           Picture& picture) { work.run_jpeg(static_cast<int>(changes.front().amount), picture); }},
+    Way{AdjustmentType::kOwn, "", Needs::kPixels,
+        [](Work&, Changes changes, Picture& picture) { changes.front().own->run(changes.front().seed, picture); }},
+    Way{AdjustmentType::kWarp, "", Needs::kPixels,
+        [](Work& work, Changes changes, Picture& picture) { work.run_warp(changes.front().warp, picture); }},
+    Way{AdjustmentType::kMix, "", Needs::kPixels,
+        [](Work& work, Changes changes, Picture& picture) { work.run_mix(changes, picture); }}};
 
 constexpr bool are_in_order() {
   for (size_t i = 0; i < kWays.size(); ++i)
-    if (kWays[i].kind != static_cast<Kind>(i)) return false;
-  return kWays.size() == static_cast<size_t>(Kind::kBranch);  // which a mix carries out
+    if (kWays[i].type != static_cast<AdjustmentType>(i)) return false;
+  return kWays.size() == static_cast<size_t>(AdjustmentType::kBranch);  // which a mix carries out
 }
 static_assert(are_in_order());
 
-const Way& way_of(const Adjustment& adjustment) { return kWays.at(static_cast<size_t>(adjustment.kind)); }
+const Way& way_of(const Adjustment& adjustment) { return kWays.at(static_cast<size_t>(adjustment.type)); }
 
 // Runs the first of the changes, behind which the changes stand that it holds.
 void run_first(Work& work, Changes changes, Picture& picture) {
@@ -354,7 +352,7 @@ void Adjuster::run(std::span<const Adjustment> adjustments, size_t pass, Adjuste
 void renew_noise(std::span<Adjustment> adjustments) {
   constexpr uint64_t kNext = 0x9E3779B97F4A7C15;  // the noise itself takes the numbers behind the seed
   for (Adjustment& adjustment : adjustments)
-    if (adjustment.kind == Adjustment::Kind::kNoise) adjustment.seed = mix_bits(adjustment.seed ^ kNext);
+    if (adjustment.type == AdjustmentType::kNoise) adjustment.seed = mix_bits(adjustment.seed ^ kNext);
 }
 
 }  // namespace spdld::image

@@ -36,50 +36,50 @@ class OwnChange {
   ~OwnChange() = default;
 };
 
+enum class AdjustmentType : uint8_t {
+  kBrightness,    // `amount`: the factor
+  kContrast,      // `amount`: the factor
+  kSaturation,    // `amount`: the factor
+  kHue,           // `amount`: -0.5 to 0.5, parts of a turn
+  kHsvGains,      // `gains`
+  kGamma,         // `amount`: the exponent; `gain` multiplies the result
+  kGrey,          // three equal colours
+  kOneChannel,    // grey of one channel
+  kPermutation,   // `order`
+  kPosterize,     // `amount`: bits that are kept, 0 to 8
+  kSolarize,      // `amount`: values from this one on are inverted
+  kSolarizeAdd,   // `amount`: what is added to values below 128, up to white
+  kInvert,        // no number
+  kEqualize,      // no number
+  kAutocontrast,  // no number
+  kSharpness,     // `amount`: the factor
+  kBlur,          // `amount`: sigma in pixels; `taps_across` and `taps_down`
+  kNoise,         // `noise` and `seed`
+  kJpeg,          // `amount`: the quality of a JPEG that the picture was
+  kOwn,           // `own` and `seed`
+  kWarp,          // `warp`
+  kMix,           // the sum of the picture times `amount` and of its branches; all these amounts are 1 together
+  kBranch         // of a mix: a copy of the picture, changed by the adjustments that it holds, times `amount`
+};
+
 // One drawn change.
 struct Adjustment {
-  enum class Kind : uint8_t {
-    kBrightness,    // `amount`: the factor
-    kContrast,      // `amount`: the factor
-    kSaturation,    // `amount`: the factor
-    kHue,           // `amount`: -0.5 to 0.5, parts of a turn
-    kHsvGains,      // `gains`
-    kGamma,         // `amount`: the exponent; `gain` multiplies the result
-    kGrey,          // three equal colours
-    kOneChannel,    // grey of one channel
-    kPermutation,   // `order`
-    kPosterize,     // `amount`: bits that are kept, 0 to 8
-    kSolarize,      // `amount`: values from this one on are inverted
-    kSolarizeAdd,   // `amount`: what is added to values below 128, up to white
-    kInvert,        // no number
-    kEqualize,      // no number
-    kAutocontrast,  // no number
-    kSharpness,     // `amount`: the factor
-    kBlur,          // `amount`: sigma in pixels; `taps_across` and `taps_down`
-    kNoise,         // `noise` and `seed`
-    kJpeg,          // `amount`: the quality of a JPEG that the picture was
-    kOwn,           // `own` and `seed`
-    kWarp,          // `warp`
-    kMix,           // the sum of the picture times `amount` and of its branches; all these amounts are 1 together
-    kBranch         // of a mix: a copy of the picture, changed by the adjustments that it holds, times `amount`
-  };
-
-  Kind kind = Kind::kInvert;
+  AdjustmentType type = AdjustmentType::kInvert;
   size_t pass = 0;  // of Geometry::passes: the adjustment changes what this pass shows; kNoPass: another one holds it
   double amount = 0, gain = 1;
   std::array<double, 3> gains = {1, 1, 1};   // of OpenCV's hue, saturation and value
   std::array<uint8_t, 3> order = {0, 1, 2};  // channel i of the result is channel order[i] of the picture
   int taps_across = 1, taps_down = 1;        // odd, at most kTapsMax
   const NoiseTable* noise = nullptr;         // lives as long as the operation
-  const OwnChange* own = nullptr;            // the same
+  const OwnChange* own = nullptr;            // lives as long as the operation
   uint64_t seed = 0;                         // of the noise; or what an own change has drawn
   Warp warp = {};
   bool has_pillows_values = false;  // of kContrast, kSaturation, kAutocontrast and kSharpness: not torchvision's
   std::string_view operation = {};  // that has drawn it; a text that lives for ever
-  size_t held = 0;                  // so many adjustments right behind it belong to a kMix or a kBranch
+  size_t held = 0;                  // how many adjustments right behind it belong to it, of a kMix or a kBranch
 
   static constexpr size_t kNoPass = std::numeric_limits<size_t>::max();
-  bool moves() const { return kind == Kind::kWarp; }
+  bool moves() const { return type == AdjustmentType::kWarp; }
 };
 
 // Other noise for the next frame of an animation, whose other changes are the same. Nothing else changes.

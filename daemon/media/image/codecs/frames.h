@@ -22,7 +22,7 @@ inline constexpr uint64_t kFramesMax = 10'000;  // of a file whose frames are wa
 // more than once. Precondition: both are at least 1.
 void spread_frames(uint64_t count, int wanted, std::vector<int>& frames);
 
-// Whether a file may have so many. kContent: "a GIF of more than 10000 frames ...". The file is `name`, with its
+// Whether a file may have `count` frames. kContent: "a GIF of more than 10000 frames ...". The file is `name`, with its
 // article; it has frames, or whatever `noun` says.
 Status check_frame_count(const std::string& name, uint64_t count, const std::string& noun = "frame");
 

@@ -52,7 +52,7 @@ class ImageDecoder {
   // How many frames, or pages, the opened picture has: 1 of a format that has none. Known where it was opened with
   // Pixels::frames, and then at most kFramesMax.
   virtual uint64_t frames() const { return 1; }
-  // The same as decode() for these frames, in one pass over the file: sink() gets the rows of each in turn. All are as
+  // As decode(), for the frames `wanted`, in one pass over the file: sink() gets the rows of each in turn. All are as
   // large as the first. Called instead of decode(), once after an open() with Pixels::frames; `wanted` rises, and has
   // numbers below frames(). Errors are decode()'s and the sink's.
   virtual Status decode_frames(std::span<const int> wanted, const Box& box, PixelRows& rows, const FrameSink& sink);
@@ -60,8 +60,8 @@ class ImageDecoder {
   // The shape of the opened picture's planes; none where planes can't carry the picture (any PNG, CMYK, RGB, an EXIF
   // turn that is asked for, 16 bits or alpha or stored values that are wanted, other sampling than 4:4:4, 4:2:2, 4:2:0,
   // 4:4:0 and grey). `reduction` (1, 2, 4 or 8; other numbers give no planes) asks for the planes of a smaller picture:
-  // each of its samples is the mean of so many pixels across and down. The last samples may include pixels that only
-  // fill up the JPEG's last blocks. Chroma may be reduced less than luma, and so have luma's size. A chroma sample
+  // each of its samples is the mean of `reduction` pixels across and down. The last samples may include pixels that
+  // only fill up the JPEG's last blocks. Chroma may be reduced less than luma, and so have luma's size. A chroma sample
   // stands for at most 8 pixels across or down: where it would stand for 16 (4:2:2 and 4:4:0 reduced by 8) there are no
   // planes. Where grey is wanted the shape has luma alone, and chroma is not decoded.
   virtual std::optional<PlanesShape> planes(int reduction) const = 0;
@@ -70,11 +70,11 @@ class ImageDecoder {
   // PlanesLayout::kAlignment, and gets header, samples and zeroed slack. Called instead of decode(), once after open().
   // The samples equal libjpeg's raw output. Errors are the same as decode()'s.
   virtual Status decode_planes(uint8_t* memory) = 0;
-  // The same, but only the part that `box` (inside the picture) needs: its luma and chroma samples, and one chroma
-  // sample more on each side, get their values at their places in the whole picture's planes. All other samples are
-  // undefined. Faster than decode(): nothing is upsampled or converted. For planes that are rendered once and not kept.
-  // With `reduction` it decodes planes(reduction). The box is still given in the picture's own pixels, and all samples
-  // that it touches get values.
+  // As the other decode_planes(), but only the part that `box` (inside the picture) needs: its luma and chroma samples,
+  // and one chroma sample more on each side, get their values at their places in the whole picture's planes. All other
+  // samples are undefined. Faster than decode(): nothing is upsampled or converted. For planes that are rendered once
+  // and not kept. With `reduction` it decodes planes(reduction). The box is still given in the picture's own pixels,
+  // and all samples that it touches get values.
   virtual Status decode_planes(const Box& box, int reduction, uint8_t* memory) = 0;
   Status decode_planes(const Box& box, uint8_t* memory) { return decode_planes(box, 1, memory); }
 

@@ -43,7 +43,7 @@ struct Claim {
 
   // "a PNG whose header claims 13000 x 13000 pixels", and then `why`.
   Error refusal(const std::string& why) const;
-  // The claim is more than so many bytes of coded data `can` ("can hold"); `what` says what else is claimed, or
+  // The claim is more than `coded_bytes` of coded data `can` ("can hold"); `what` says what else is claimed, or
   // nothing.
   Error exceeds(size_t coded_bytes, const std::string& what, const char* can) const;
   // Whether it is at most kPixelsMax.

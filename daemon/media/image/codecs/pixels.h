@@ -53,7 +53,7 @@ constexpr bool has_planes(const Pixels& pixels) {
 // 0.587 green + 0.114 blue is their grey.
 void convert_row(const PixelFormat& from, const uint8_t* in, const Pixels& to, uint8_t* out, size_t width);
 
-// The same for all rows of a part of a picture. Reuses the memory of `to_rows`.
+// Converts all rows of a part of a picture, as convert_row() does. Reuses the memory of `to_rows`.
 void convert_rows(const PixelRows& from, const Pixels& to, PixelRows& to_rows);
 
 }  // namespace spdld::image

@@ -25,7 +25,7 @@ struct StoredOutline {
   uint64_t library_bytes = 0;      // the most memory that decode() takes beside the rows
   uint64_t frames = 1;             // ImageDecoder::frames()
   bool are_pages = false;          // each frame has an outline of its own, which turn_to() gives
-  uint64_t likely_bytes = 0;       // of library_bytes, for pictures as encoders make them; 0: all of these
+  uint64_t likely_bytes = 0;       // of library_bytes, for pictures as encoders make them; 0: all of library_bytes
 };
 
 class StoredCodec {
@@ -45,7 +45,8 @@ class StoredCodec {
   // kContent, or kMemory where the machine has none. `watch` is asked before each piece of the work.
   virtual Status decode(const Box& box, CpuWatch& watch, PixelRows& rows) = 0;
 
-  // The same for these frames of an animation, in order, as ImageDecoder::decode_frames() says it; sink() gets `rows`.
+  // Decodes the frames `wanted` of an animation, in order, as ImageDecoder::decode_frames() says it; sink() gets
+  // `rows`.
   virtual Status decode_frames(std::span<const int> wanted, const Box& box, CpuWatch& watch, PixelRows& rows,
                                const FrameSink& sink);
   // Of a file of pages: goes on to a later one, which decode() gives then. Errors are open()'s.

@@ -21,7 +21,7 @@ struct DecodeWay;
 struct Decoding;
 class ImageDecoder;
 
-// Memory for so many bytes of planes, aligned as they are.
+// Memory for `bytes` of planes, aligned as planes are.
 uint8_t* aligned_planes(ByteBuffer& memory, size_t bytes);
 
 class PlanesForm final : public media::Representation {

@@ -16,7 +16,7 @@ Range range_of(const config::OperationSpec& op, std::string_view name) {
 }
 
 void AmountStep::add(Draw& draw, Geometry& geometry) const {
-  adjust({.kind = kind_, .amount = range_.from(draw)}, geometry);
+  adjust({.type = type_, .amount = range_.from(draw)}, geometry);
 }
 
 }  // namespace spdld::image

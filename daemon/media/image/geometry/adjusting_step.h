@@ -47,13 +47,13 @@ inline void shuffle(Draw& draw, std::span<uint8_t> places) {
 // One adjustment whose amount is drawn from the range of this parameter.
 class AmountStep final : public AdjustingStep {
  public:
-  AmountStep(const config::OperationSpec& op, Adjustment::Kind kind, std::string_view parameter)
-      : AdjustingStep(op), kind_(kind), range_(range_of(op, parameter)) {}
+  AmountStep(const config::OperationSpec& op, AdjustmentType type, std::string_view parameter)
+      : AdjustingStep(op), type_(type), range_(range_of(op, parameter)) {}
 
  private:
   void add(Draw& draw, Geometry& geometry) const override;
 
-  Adjustment::Kind kind_;
+  AdjustmentType type_;
   Range range_;
 };
 

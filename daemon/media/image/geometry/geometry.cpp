@@ -91,7 +91,7 @@ Pass untouched(const Size& size) {
 
 void adjust(const Adjustment& adjustment, Geometry& geometry) {
   if (adjustment.moves() && !is_allowed(adjustment.warp.size, geometry)) return;
-  const bool is_jpeg = adjustment.kind == Adjustment::Kind::kJpeg;
+  const bool is_jpeg = adjustment.type == AdjustmentType::kJpeg;
   const Size now = shown(geometry.passes.back());
   if (is_jpeg && !fits_jpeg(now, geometry)) return;
   geometry.adjustments.push_back(adjustment);
@@ -102,7 +102,7 @@ void adjust(const Adjustment& adjustment, Geometry& geometry) {
 }
 
 size_t begin_mix(double amount, Geometry& geometry) {
-  adjust({.kind = Adjustment::Kind::kMix, .amount = amount}, geometry);
+  adjust({.type = AdjustmentType::kMix, .amount = amount}, geometry);
   geometry.passes.push_back(untouched(shown(geometry.passes.back())));
   return geometry.adjustments.size() - 1;
 }

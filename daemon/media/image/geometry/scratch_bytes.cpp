@@ -5,8 +5,6 @@
 namespace spdld::image {
 namespace {
 
-using Kind = Adjustment::Kind;
-
 uint64_t area(int width, int height) {
   return static_cast<uint64_t>(std::max(width, 0)) * static_cast<uint64_t>(std::max(height, 0));
 }
@@ -27,9 +25,10 @@ uint64_t line_bytes(const Pass& pass, uint64_t pixel_bytes) {
 struct PerPixel {
   void add(const Adjustment& adjustment) {
     moves |= adjustment.moves();
-    has_copy |= adjustment.kind == Kind::kSharpness || adjustment.kind == Kind::kBlur || adjustment.moves();
-    has_sums |= adjustment.kind == Kind::kMix;
-    has_jpeg |= adjustment.kind == Kind::kJpeg;
+    has_copy |=
+        adjustment.type == AdjustmentType::kSharpness || adjustment.type == AdjustmentType::kBlur || adjustment.moves();
+    has_sums |= adjustment.type == AdjustmentType::kMix;
+    has_jpeg |= adjustment.type == AdjustmentType::kJpeg;
     has_displacements |= adjustment.moves() && adjustment.warp.kind == WarpKind::kElastic;
   }
   uint64_t of(uint64_t pixel_bytes) const {

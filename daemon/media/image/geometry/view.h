@@ -112,7 +112,7 @@ struct SeenPoint {
   bool is_inside;  // of everything that the passes show on the way
 };
 SeenPoint seen(std::span<const Pass> passes, float x, float y);
-// The same through the view's passes and warps. A box that a warp has turned is the smallest upright one around it, cut
+// Where the view's passes and warps show a box. A box that a warp has turned is the smallest upright one around it, cut
 // off at the picture's sides, as torchvision v2 has it.
 Corners seen(View& view, const Corners& box);
 Corners seen(std::span<const Pass> passes, std::span<const Adjustment> adjustments, Warper& warper, const Corners& box);

@@ -16,7 +16,7 @@ std::optional<Place> center_of(const config::OperationSpec& op) {
 
 void add_border(const Border& border, BorderKind kind, const std::array<uint8_t, 3>& fill, std::string_view operation,
                 Geometry& geometry) {
-  Adjustment adjustment{.kind = Adjustment::Kind::kWarp, .operation = operation};
+  Adjustment adjustment{.type = AdjustmentType::kWarp, .operation = operation};
   adjustment.warp = border_warp(shown(geometry.passes.back()), border, kind);
   adjustment.warp.fill = fill;
   adjust(adjustment, geometry);
@@ -27,7 +27,7 @@ WarpStep::WarpStep(const config::OperationSpec& op) : AdjustingStep(op), fill_(f
 }
 
 void WarpStep::add(Draw& draw, Geometry& geometry) const {
-  Adjustment adjustment{.kind = Adjustment::Kind::kWarp};
+  Adjustment adjustment{.type = AdjustmentType::kWarp};
   adjustment.warp = draw_warp(draw, shown(geometry.passes.back()));
   adjustment.warp.filter = filter_;
   adjustment.warp.fill = fill_;

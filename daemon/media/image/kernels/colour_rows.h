@@ -7,7 +7,7 @@
 
 namespace spdld::image {
 
-// The first two may read and write so many values behind the last one.
+// How many values behind the last one the first two functions may read and write.
 inline constexpr size_t kRowSlack = 32;
 
 // Between two rows of chroma of half the height: out[i] = 3 * own[i] + next[i], four times a sample.

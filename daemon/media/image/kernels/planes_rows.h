@@ -22,8 +22,8 @@ class PlanesRows {
  private:
   // Chroma of row y of the picture, one value for each pixel of the box's columns: in the plane or in `line`.
   const uint8_t* upsample(const PlanesView& planes, size_t plane, const Box& box, int y, std::vector<uint16_t>& line);
-  // The same where chroma has half as many columns and is smooth. `own`, `next`: rows of the plane, of so many samples;
-  // null: it has as many rows as luma.
+  // A row of chroma that has half as many columns as the picture and is smooth. `own`, `next`: rows of the plane, of
+  // `samples` samples; `next` is null where the plane has as many rows as luma.
   const uint8_t* widen(const uint8_t* own, const uint8_t* next, int samples, const Box& box,
                        std::vector<uint16_t>& line);
 

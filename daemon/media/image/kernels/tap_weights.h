@@ -29,7 +29,7 @@ class TapWeights {
     spans_.resize(static_cast<size_t>(request.count));
     weights_.clear();
   }
-  // Wanted pixel n, before it is mirrored, has so many taps, from the box's pixel `first` on. add() gives their weights
+  // Wanted pixel n, before it is mirrored, has `taps` taps, from the box's pixel `first` on. add() gives their weights
   // next.
   void begin_pixel(const AxisRequest& request, int n, int first, int taps) {
     const int i = request.mirrored ? request.count - 1 - n : n;

@@ -16,8 +16,8 @@ struct TensorFormat {
   // pixels of floats are grey or RGB, for the others.
   config::DType dtype = config::DType::kUint8;
   config::Layout layout = config::Layout::kNhwc;  // kNhwc or kNchw
-  // Of kNchw: a channel's plane begins so many planes behind the plane before it. 1 for a picture by itself; the frames
-  // of a clip whose channels come first lie between.
+  // Of kNchw: how many planes behind the plane before it a channel's plane begins. 1 for a picture by itself; the
+  // frames of a clip whose channels come first lie between.
   int planes_apart = 1;
   Size size;  // of no pixels: each picture has its batch's, which the program fills in
   // Applied to a value, by channel, in float32 (one fused multiply-add where the machine has it);

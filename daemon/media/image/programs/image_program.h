@@ -80,7 +80,7 @@ class ImageProgram {
   // `rows` covers geometry.decoded (or more), of pixels of the decoded format; `out` has tensor_bytes() bytes (for each
   // piece, where the geometry has pieces), aligned to the dtype at least.
   void render(const PixelRows& rows, const Geometry& geometry, Scratch& scratch, uint8_t* out) const;
-  // The same from the planes of the whole picture, reduced by geometry.reduction. A first pass that resamples resizes
+  // Renders from the planes of the whole picture, reduced by geometry.reduction. A first pass that resamples resizes
   // luma and chroma and converts at its own size. Chroma's weights include libjpeg's fancy upsampling, so that the
   // pixels equal the other render()'s within rounding. Other pixels equal the other render()'s, bit for bit. From
   // reduced planes the pixels are close to these. Precondition: the decoded pixels are RGB or grey of 8 bits; luma

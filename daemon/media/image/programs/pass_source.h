@@ -13,7 +13,7 @@ namespace spdld::image {
 struct PassSource {
   PixelFormat format;        // of the pixels that the pass makes, also where it reads planes
   const PlanesView* planes;  // null: the pixels of `covers` are read
-  const uint8_t* first;      // of these pixels
+  const uint8_t* first;      // of the pixels of `covers`
   size_t stride_bytes;
   Box covers;
   int reduction = 1;             // of the planes

@@ -61,13 +61,13 @@ std::unique_ptr<image::ImageDecoder> make_slow_decoder() {
   return image::make_png_decoder({.bytes_max = kPixelBytes + (100 << 10)});
 }
 
-struct Outcome {
+struct Decoding {
   std::string refusal;
   Bytes pixels;
-  friend bool operator==(const Outcome&, const Outcome&) = default;
+  friend bool operator==(const Decoding&, const Decoding&) = default;
 };
 
-Outcome outcome(image::ImageDecoder& decoder, const Bytes& png) {
+Decoding outcome(image::ImageDecoder& decoder, const Bytes& png) {
   const auto size = decoder.open(png, true);
   if (!size) return {size.error().message, {}};
   PixelRows rows;
@@ -118,7 +118,7 @@ TEST_CASE("damage that checksums do not tell has libspng's verdict and pixels", 
         bad[0] = static_cast<uint8_t>(random()), bad[1] = static_cast<uint8_t>(31 - bad[0] * 256 % 31);
         break;
     }
-    const Outcome found = outcome(*decoder, with_data(made.bytes, bad));
+    const Decoding found = outcome(*decoder, with_data(made.bytes, bad));
     if (!(found == outcome(*slow, with_data(made.bytes, bad)))) FAIL(i << ": " << found.refusal);
     accepted += found.refusal.empty();
   }
@@ -139,7 +139,7 @@ TEST_CASE("a filter that no row has, and a wrong number of rows, have libspng's 
   const auto made = test::make_png(kPicture.width, kPicture.height);
   const auto check = [&](const Bytes& rows, bool accepted) {
     const Bytes png = with_data(made.bytes, deflated(rows));
-    const Outcome found = outcome(*decoder, png);
+    const Decoding found = outcome(*decoder, png);
     CHECK(found.refusal.empty() == accepted);
     CHECK((found == outcome(*slow, png)));
   };

@@ -34,7 +34,7 @@ class McuRows {
   McuRows();
   // `frame` and `coded` are borrowed until the last row. False: libjpeg may decode this picture.
   [[nodiscard]] bool begin(const Frame& frame, std::span<const uint8_t> coded, Columns wanted);
-  // The next row of MCUs. False: as above.
+  // The next row of MCUs. False: libjpeg may decode this picture.
   [[nodiscard]] bool skip();
   [[nodiscard]] bool read(const Rows& rows);
   // From here on adds points to the index of this scan. Called behind begin(); `index` is borrowed until the last row.

@@ -26,7 +26,7 @@ class PlainJpegWriter {
   // The picture's bytes, which stay until the next call. Empty: a baseline JPEG can't hold it, since a coefficient or a
   // step of quantisation is too large, or the packed picture is damaged or of another size.
   std::span<const uint8_t> write(const PackedPicture& picture, const Size& size);
-  // Gives back memory of more than so many bytes.
+  // Keeps at most `bytes_max` bytes of memory.
   void shrink(size_t bytes_max);
 
  private:

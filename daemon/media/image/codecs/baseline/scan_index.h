@@ -23,7 +23,7 @@ struct ScanPoint {
   std::array<int, kComponentsMax> predicted{};
 };
 
-// How many points a scan gets: so many that the index takes at most a fortieth of the scan's bytes.
+// How many points a scan gets: as many as an index has room for that takes at most a fortieth of the scan's bytes.
 struct ScanSpacing {
   uint32_t mcus = 0;    // of a point
   uint32_t points = 0;  // 0: the scan has no index
@@ -33,7 +33,7 @@ ScanSpacing spacing_of(uint64_t mcus, size_t coded_bytes);
 
 class ScanIndex {
  public:
-  // None: these bytes are no index of a scan with so many MCUs.
+  // None: these bytes are no index of a scan with `mcus` MCUs.
   static std::optional<ScanIndex> view(std::span<const uint8_t> bytes, uint64_t mcus);
   static bool has_points(std::span<const uint8_t> bytes);
   // How many MCUs a point stands for; at least 1.

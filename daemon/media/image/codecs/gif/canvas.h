@@ -18,8 +18,8 @@ class GifCanvas {
   // The most memory that it and giflib take for this frame.
   static uint64_t bytes_of(const Size& size, int frame);
 
-  // Draws all frames up to the last of these, whose numbers rise, and calls drawn() when one of these is there: its
-  // error ends the drawing. kContent: there are fewer frames, or one reaches beyond the canvas.
+  // Draws all frames up to the last one in `wanted`, whose numbers rise, and calls drawn() when one of `wanted` is
+  // there: its error ends the drawing. kContent: there are fewer frames, or one reaches beyond the canvas.
   Status draw(std::span<const uint8_t> gif, std::span<const int> wanted, const Size& size, CpuWatch& watch,
               const std::function<Status()>& drawn);
   // Gives the rows of the box, of RGB or RGBA of 8 bits.
@@ -40,7 +40,7 @@ class GifCanvas {
   }
   Status draw_first(GifReader& reader, CpuWatch& watch);
   Status draw_next(GifReader& reader, CpuWatch& watch);
-  // The frame with this number, of those up to `last`.
+  // Draws the frame with this number, of the frames up to `last`.
   Status draw_later(GifReader& reader, int frame, int last, CpuWatch& watch);
   void fill(const Box& place, const std::array<uint8_t, 4>& colour);
   void leave();

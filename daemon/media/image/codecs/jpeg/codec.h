@@ -52,7 +52,7 @@ class Codec {
   // smaller.
   [[nodiscard]] bool share_memory(uint64_t bytes);
 
-  // Whether the limit of memory allows so many bytes in all.
+  // Whether the limit of memory allows `bytes` in all.
   bool leaves_memory(uint64_t bytes) const { return bytes <= bytes_max(); }
   // Before work of the caller's own on this picture, with its number of blocks of 64 samples. False: the picture costs
   // too much time, as reached_limit() and message() say.

@@ -26,9 +26,9 @@ class PlainScan {
   // `coded`, the bytes behind it.
   OwnDecoding read(const jpeg_decompress_struct& jpeg, std::span<const uint8_t> coded, const OwnTarget& target,
                    const Indexes& indexes, const GoesOn& goes_on);
-  // Whether read() takes the scan, by its header. Precondition: as above.
+  // Whether read() takes the scan, by its header. Precondition: read()'s.
   bool takes(const jpeg_decompress_struct& jpeg, const PlanesShape& shape) { return describe(jpeg, shape); }
-  // The bytes of an index of this scan; 0: it has none. Precondition: as above.
+  // The bytes of an index of this scan; 0: it has none. Precondition: read()'s.
   size_t index_bytes(const jpeg_decompress_struct& jpeg, std::span<const uint8_t> coded, const PlanesShape& shape);
 
  private:

@@ -22,7 +22,7 @@ class ProgressiveScans {
   // Precondition: the header was read, and nothing after it; `coded` are the bytes behind it.
   OwnDecoding read(const jpeg_decompress_struct& jpeg, std::span<const uint8_t> coded, const OwnTarget& target,
                    const GoesOn& goes_on);
-  // The memory that read() needs for itself beside the planes, at the most. Precondition: as above.
+  // The memory that read() needs for itself beside the planes, at the most. Precondition: read()'s.
   static uint64_t memory_bytes(const jpeg_decompress_struct& jpeg);
   void shrink(size_t capacity_max) { coefficients_.shrink(capacity_max); }
 

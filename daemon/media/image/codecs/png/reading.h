@@ -15,8 +15,8 @@ namespace spdld::image {
 
 struct PngReading {
   spng_format format = SPNG_FMT_RGB8;  // of libspng's rows
-  PixelFormat pixels;                  // of these rows, where they are not packed
-  int packed_bits = 0;                 // 1, 2 or 4: several values of so many bits in a byte; else 0
+  PixelFormat pixels;                  // of libspng's rows, where they are not packed
+  int packed_bits = 0;                 // 1, 2 or 4: the bits of a value, where a byte has several values; else 0
   bool has_transparency = false;       // tRNS becomes alpha
 
   size_t row_bytes(uint32_t width) const;

@@ -45,7 +45,7 @@ class ScanReader {
   baseline::Bits bits_;
   std::array<int, kComponentsMax> predicted_{};  // the DC coefficient of the block before
   int row_ = 0;                                  // the next one
-  uint32_t ended_ = 0;                           // so many blocks that come next have no more codes in this band
+  uint32_t ended_ = 0;                           // how many of the next blocks have no more codes in this band
   uint32_t restarts_in_ = 0;                     // MCUs; without restart markers it is never 0
   uint8_t next_restart_ = 0;                     // number of the marker, of 8
 };

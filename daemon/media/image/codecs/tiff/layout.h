@@ -35,7 +35,7 @@ struct TiffLayout {
   uint32_t tile_width = 0, tile_height = 0;  // of a tiled page
   uint32_t strip_height = 0;                 // of a page that is not tiled
   bool has_lab_offset = false;               // a* and b* are stored with 128 added to them, as ICC profiles have them
-  uint32_t luma_each = 1;                    // of YCbCr: so many pixels share a sample of each chroma
+  uint32_t luma_each = 1;                    // of YCbCr: how many pixels share a sample of each chroma
   uint16_t compression = 0;
 
   bool is_float() const { return bits == 32; }

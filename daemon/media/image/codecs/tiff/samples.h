@@ -18,7 +18,7 @@ using TiffPalette = std::vector<std::array<uint8_t, 3>>;
 struct SamplePlace {
   int from = 0;    // the sample
   int to = 0;      // the first channel
-  int repeat = 1;  // so many channels get it
+  int repeat = 1;  // how many channels get it
 };
 std::vector<SamplePlace> sample_places(const TiffLayout& layout, const PixelFormat& format);
 
@@ -31,7 +31,7 @@ struct SampleRow {
 };
 void put_samples(const TiffLayout& layout, const SampleRow& row, const SamplePlace& place, const PixelFormat& format,
                  uint8_t* out, size_t width);
-// The same for a palette's numbers, which become three channels.
+// Puts the colours of a palette's numbers into a row, which become three channels.
 void put_palette(const TiffLayout& layout, const SampleRow& row, const TiffPalette& palette, uint8_t* out,
                  size_t width);
 

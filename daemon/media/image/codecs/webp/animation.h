@@ -15,8 +15,8 @@ namespace spdld::image {
 // The most memory that draw_webp_frames() takes beside the rows.
 uint64_t webp_animation_bytes(const WebpOutline& outline);
 
-// Gives the canvas with each of these frames, whose numbers rise, into rows of RGB or RGBA of 8 bits, and these to the
-// sink; `rows` has its format and its picture's size.
+// Draws the canvas with each frame of `wanted`, whose numbers rise, into rows of RGB or RGBA of 8 bits, and gives the
+// rows to the sink; `rows` has its format and its picture's size.
 Status draw_webp_frames(const WebpOutline& outline, std::span<const int> wanted, const Box& box, CpuWatch& watch,
                         PixelRows& rows, const FrameSink& sink);
 

@@ -5,8 +5,8 @@
 namespace spdld::media::ops {
 
 void autocontrast(const PlacedOperation& placed, Nodes& nodes) {
-  image::program_node(nodes).add(std::make_unique<image::GivenStep>(
-      placed.spec, image::Adjustment{.kind = image::Adjustment::Kind::kAutocontrast}));
+  image::program_node(nodes).add(
+      std::make_unique<image::GivenStep>(placed.spec, image::Adjustment{.type = image::AdjustmentType::kAutocontrast}));
 }
 
 }  // namespace spdld::media::ops

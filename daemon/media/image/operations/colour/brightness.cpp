@@ -6,7 +6,7 @@ namespace spdld::media::ops {
 
 void brightness(const PlacedOperation& placed, Nodes& nodes) {
   image::program_node(nodes).add(
-      std::make_unique<image::AmountStep>(placed.spec, image::Adjustment::Kind::kBrightness, "factor"));
+      std::make_unique<image::AmountStep>(placed.spec, image::AdjustmentType::kBrightness, "factor"));
 }
 
 }  // namespace spdld::media::ops

@@ -20,7 +20,7 @@ class ChannelDropout final : public AdjustingStep, private OwnChange {
     shuffle(draw, order);
     uint64_t filled = 0;
     for (size_t i = 0; i < count; ++i) filled |= uint64_t{1} << order[i];
-    adjust({.kind = Adjustment::Kind::kOwn, .own = this, .seed = filled}, geometry);
+    adjust({.type = AdjustmentType::kOwn, .own = this, .seed = filled}, geometry);
   }
 
   void run(uint64_t filled, const AdjustedPicture& picture) const override {

@@ -11,7 +11,7 @@ class ChannelPermutation final : public AdjustingStep {
 
  private:
   void add(Draw& draw, Geometry& geometry) const override {
-    Adjustment adjustment{.kind = Adjustment::Kind::kPermutation};
+    Adjustment adjustment{.type = AdjustmentType::kPermutation};
     shuffle(draw, std::span(adjustment.order));
     adjust(adjustment, geometry);
   }

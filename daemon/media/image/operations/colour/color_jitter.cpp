@@ -19,14 +19,14 @@ class ColorJitter final : public AdjustingStep {
  public:
   explicit ColorJitter(const config::OperationSpec& op)
       : AdjustingStep(op),
-        changes_{{{Adjustment::Kind::kBrightness, jitter_of(op, "brightness", 1, 0), 1},
-                  {Adjustment::Kind::kContrast, jitter_of(op, "contrast", 1, 0), 1},
-                  {Adjustment::Kind::kSaturation, jitter_of(op, "saturation", 1, 0), 1},
-                  {Adjustment::Kind::kHue, jitter_of(op, "hue", 0, -0.5), 0}}} {}
+        changes_{{{AdjustmentType::kBrightness, jitter_of(op, "brightness", 1, 0), 1},
+                  {AdjustmentType::kContrast, jitter_of(op, "contrast", 1, 0), 1},
+                  {AdjustmentType::kSaturation, jitter_of(op, "saturation", 1, 0), 1},
+                  {AdjustmentType::kHue, jitter_of(op, "hue", 0, -0.5), 0}}} {}
 
  private:
   struct Change {
-    Adjustment::Kind kind;
+    AdjustmentType type;
     Range range;
     double neutral;  // changes nothing
   };
@@ -38,7 +38,7 @@ class ColorJitter final : public AdjustingStep {
     for (size_t i = 0; i < amounts.size(); ++i) amounts[i] = changes_[i].range.from(draw);
     for (const uint8_t i : order)
       if (!changes_[i].range.is_only(changes_[i].neutral))
-        adjust({.kind = changes_[i].kind, .amount = amounts[i]}, geometry);
+        adjust({.type = changes_[i].type, .amount = amounts[i]}, geometry);
   }
 
   std::array<Change, 4> changes_;

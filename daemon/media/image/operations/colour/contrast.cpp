@@ -6,7 +6,7 @@ namespace spdld::media::ops {
 
 void contrast(const PlacedOperation& placed, Nodes& nodes) {
   image::program_node(nodes).add(
-      std::make_unique<image::AmountStep>(placed.spec, image::Adjustment::Kind::kContrast, "factor"));
+      std::make_unique<image::AmountStep>(placed.spec, image::AdjustmentType::kContrast, "factor"));
 }
 
 }  // namespace spdld::media::ops

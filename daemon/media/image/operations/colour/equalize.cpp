@@ -6,7 +6,7 @@ namespace spdld::media::ops {
 
 void equalize(const PlacedOperation& placed, Nodes& nodes) {
   image::program_node(nodes).add(
-      std::make_unique<image::GivenStep>(placed.spec, image::Adjustment{.kind = image::Adjustment::Kind::kEqualize}));
+      std::make_unique<image::GivenStep>(placed.spec, image::Adjustment{.type = image::AdjustmentType::kEqualize}));
 }
 
 }  // namespace spdld::media::ops

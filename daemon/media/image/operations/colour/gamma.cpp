@@ -12,7 +12,7 @@ class Gamma final : public AdjustingStep {
 
  private:
   void add(Draw& draw, Geometry& geometry) const override {
-    adjust({.kind = Adjustment::Kind::kGamma, .amount = gamma_.from(draw), .gain = gain_}, geometry);
+    adjust({.type = AdjustmentType::kGamma, .amount = gamma_.from(draw), .gain = gain_}, geometry);
   }
 
   Range gamma_;

@@ -12,7 +12,7 @@ class GaussianBlur final : public AdjustingStep {
 
  private:
   void add(Draw& draw, Geometry& geometry) const override {
-    adjust({.kind = Adjustment::Kind::kBlur,
+    adjust({.type = AdjustmentType::kBlur,
             .amount = sigma_.from(draw),
             .taps_across = static_cast<int>(kernel_.least),
             .taps_down = static_cast<int>(kernel_.greatest)},

@@ -12,7 +12,7 @@ class GaussianNoise final : public AdjustingStep {
 
  private:
   void add(Draw& draw, Geometry& geometry) const override {
-    adjust({.kind = Adjustment::Kind::kNoise, .noise = &noise_, .seed = draw.bits64()}, geometry);
+    adjust({.type = AdjustmentType::kNoise, .noise = &noise_, .seed = draw.bits64()}, geometry);
   }
 
   NoiseTable noise_;

@@ -6,8 +6,8 @@ namespace spdld::media::ops {
 
 void grayscale(const PlacedOperation& placed, Nodes& nodes) {
   image::program_node(nodes).add(std::make_unique<image::GivenStep>(
-      placed.spec, image::Adjustment{.kind = placed.gives.picture().channels == 1 ? image::Adjustment::Kind::kOneChannel
-                                                                                  : image::Adjustment::Kind::kGrey}));
+      placed.spec, image::Adjustment{.type = placed.gives.picture().channels == 1 ? image::AdjustmentType::kOneChannel
+                                                                                  : image::AdjustmentType::kGrey}));
 }
 
 }  // namespace spdld::media::ops

@@ -21,7 +21,7 @@ class HsvGains final : public AdjustingStep {
 
  private:
   void add(Draw& draw, Geometry& geometry) const override {
-    Adjustment adjustment{.kind = Adjustment::Kind::kHsvGains};
+    Adjustment adjustment{.type = AdjustmentType::kHsvGains};
     for (size_t i = 0; i < ranges_.size(); ++i) adjustment.gains[i] = ranges_[i].from(draw);
     adjust(adjustment, geometry);
   }

@@ -6,7 +6,7 @@ namespace spdld::media::ops {
 
 void hue(const PlacedOperation& placed, Nodes& nodes) {
   image::program_node(nodes).add(
-      std::make_unique<image::AmountStep>(placed.spec, image::Adjustment::Kind::kHue, "factor"));
+      std::make_unique<image::AmountStep>(placed.spec, image::AdjustmentType::kHue, "factor"));
 }
 
 }  // namespace spdld::media::ops

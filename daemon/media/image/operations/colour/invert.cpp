@@ -6,7 +6,7 @@ namespace spdld::media::ops {
 
 void invert(const PlacedOperation& placed, Nodes& nodes) {
   image::program_node(nodes).add(
-      std::make_unique<image::GivenStep>(placed.spec, image::Adjustment{.kind = image::Adjustment::Kind::kInvert}));
+      std::make_unique<image::GivenStep>(placed.spec, image::Adjustment{.type = image::AdjustmentType::kInvert}));
 }
 
 }  // namespace spdld::media::ops

@@ -13,7 +13,7 @@ class Jpeg final : public AdjustingStep {
  private:
   void add(Draw& draw, Geometry& geometry) const override {
     const auto count = static_cast<uint64_t>(quality_.greatest - quality_.least) + 1;
-    adjust({.kind = Adjustment::Kind::kJpeg, .amount = quality_.least + static_cast<double>(draw.below(count))},
+    adjust({.type = AdjustmentType::kJpeg, .amount = quality_.least + static_cast<double>(draw.below(count))},
            geometry);
   }
 

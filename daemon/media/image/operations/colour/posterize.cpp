@@ -6,7 +6,7 @@ namespace spdld::media::ops {
 
 void posterize(const PlacedOperation& placed, Nodes& nodes) {
   image::program_node(nodes).add(std::make_unique<image::GivenStep>(
-      placed.spec, image::Adjustment{.kind = image::Adjustment::Kind::kPosterize,
+      placed.spec, image::Adjustment{.type = image::AdjustmentType::kPosterize,
                                      .amount = static_cast<double>(placed.spec.integer("bits"))}));
 }
 

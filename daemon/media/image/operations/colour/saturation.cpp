@@ -6,7 +6,7 @@ namespace spdld::media::ops {
 
 void saturation(const PlacedOperation& placed, Nodes& nodes) {
   image::program_node(nodes).add(
-      std::make_unique<image::AmountStep>(placed.spec, image::Adjustment::Kind::kSaturation, "factor"));
+      std::make_unique<image::AmountStep>(placed.spec, image::AdjustmentType::kSaturation, "factor"));
 }
 
 }  // namespace spdld::media::ops

@@ -6,7 +6,7 @@ namespace spdld::media::ops {
 
 void sharpness(const PlacedOperation& placed, Nodes& nodes) {
   image::program_node(nodes).add(
-      std::make_unique<image::AmountStep>(placed.spec, image::Adjustment::Kind::kSharpness, "factor"));
+      std::make_unique<image::AmountStep>(placed.spec, image::AdjustmentType::kSharpness, "factor"));
 }
 
 }  // namespace spdld::media::ops

@@ -7,7 +7,7 @@ namespace spdld::media::ops {
 void solarize(const PlacedOperation& placed, Nodes& nodes) {
   image::program_node(nodes).add(std::make_unique<image::GivenStep>(
       placed.spec,
-      image::Adjustment{.kind = image::Adjustment::Kind::kSolarize, .amount = placed.spec.number("threshold")}));
+      image::Adjustment{.type = image::AdjustmentType::kSolarize, .amount = placed.spec.number("threshold")}));
 }
 
 }  // namespace spdld::media::ops

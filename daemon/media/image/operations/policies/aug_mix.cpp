@@ -37,7 +37,7 @@ class AugMix final : public AdjustingStep {
 
   void add_branch(double weight, const Size& picture, Draw& draw, std::vector<Adjustment>& adjustments) const {
     const size_t branch = adjustments.size();
-    adjustments.push_back({.kind = Adjustment::Kind::kBranch, .pass = Adjustment::kNoPass, .amount = weight});
+    adjustments.push_back({.type = AdjustmentType::kBranch, .pass = Adjustment::kNoPass, .amount = weight});
     const uint64_t drawn = 1 + draw.below(kDrawnDepthMax);
     const uint64_t depth = depth_ > 0 ? static_cast<uint64_t>(depth_) : drawn;
     for (uint64_t i = 0; i < depth; ++i) {

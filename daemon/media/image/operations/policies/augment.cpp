@@ -77,7 +77,7 @@ float between(double first, double last, int bin, int bins) {
 Adjustment warped(Warp warp, const Look& look) {
   warp.filter = look.filter;
   warp.fill = look.fill;
-  return {.kind = Adjustment::Kind::kWarp, .warp = warp};
+  return {.type = AdjustmentType::kWarp, .warp = warp};
 }
 
 double degrees_of_tangent(double tangent) { return std::atan(tangent) * 180 / std::numbers::pi; }
@@ -141,26 +141,25 @@ DrawnChange draw_change(std::span<const ChangeRange> changes, int drawn_bins, in
 }
 
 std::optional<Adjustment> adjustment_of(Change change, double magnitude, const Size& picture, const Look& look) {
-  using Kind = Adjustment::Kind;
   switch (change) {
     case Change::kBrightness:
-      return Adjustment{.kind = Kind::kBrightness, .amount = 1 + magnitude};
+      return Adjustment{.type = AdjustmentType::kBrightness, .amount = 1 + magnitude};
     case Change::kColour:
-      return Adjustment{.kind = Kind::kSaturation, .amount = 1 + magnitude};
+      return Adjustment{.type = AdjustmentType::kSaturation, .amount = 1 + magnitude};
     case Change::kContrast:
-      return Adjustment{.kind = Kind::kContrast, .amount = 1 + magnitude};
+      return Adjustment{.type = AdjustmentType::kContrast, .amount = 1 + magnitude};
     case Change::kSharpness:
-      return Adjustment{.kind = Kind::kSharpness, .amount = 1 + magnitude};
+      return Adjustment{.type = AdjustmentType::kSharpness, .amount = 1 + magnitude};
     case Change::kPosterize:
-      return Adjustment{.kind = Kind::kPosterize, .amount = magnitude};
+      return Adjustment{.type = AdjustmentType::kPosterize, .amount = magnitude};
     case Change::kSolarize:
-      return Adjustment{.kind = Kind::kSolarize, .amount = 255 * magnitude};
+      return Adjustment{.type = AdjustmentType::kSolarize, .amount = 255 * magnitude};
     case Change::kAutocontrast:
-      return Adjustment{.kind = Kind::kAutocontrast};
+      return Adjustment{.type = AdjustmentType::kAutocontrast};
     case Change::kEqualize:
-      return Adjustment{.kind = Kind::kEqualize};
+      return Adjustment{.type = AdjustmentType::kEqualize};
     case Change::kInvert:
-      return Adjustment{.kind = Kind::kInvert};
+      return Adjustment{.type = AdjustmentType::kInvert};
     case Change::kIdentity:
       return std::nullopt;
     default:

@@ -58,7 +58,7 @@ std::span<const ChangeRange> auto_augment_changes();
 // `all`: also brightness, colour, contrast and sharpness.
 std::span<const ChangeRange> aug_mix_changes(bool all);
 
-// In the bin with this number of so many.
+// The magnitude in bin `bin` of `bins`.
 double magnitude_of(const ChangeRange& range, int bin, int bins, const Size& picture);
 
 // How the pixels of moved pictures are made.

@@ -15,10 +15,10 @@ namespace {
 
 constexpr double kMagnitudeMost = 10;
 constexpr std::array kTimmChanges = {
-    Adjustment::Kind::kAutocontrast, Adjustment::Kind::kEqualize,   Adjustment::Kind::kInvert,
-    Adjustment::Kind::kWarp,         Adjustment::Kind::kPosterize,  Adjustment::Kind::kSolarize,
-    Adjustment::Kind::kSolarizeAdd,  Adjustment::Kind::kSaturation, Adjustment::Kind::kContrast,
-    Adjustment::Kind::kBrightness,   Adjustment::Kind::kSharpness};
+    AdjustmentType::kAutocontrast, AdjustmentType::kEqualize,   AdjustmentType::kInvert,
+    AdjustmentType::kWarp,         AdjustmentType::kPosterize,  AdjustmentType::kSolarize,
+    AdjustmentType::kSolarizeAdd,  AdjustmentType::kSaturation, AdjustmentType::kContrast,
+    AdjustmentType::kBrightness,   AdjustmentType::kSharpness};
 constexpr size_t kRotation = 3;   // place of kTimmChanges
 constexpr size_t kTimmWarps = 4;  // behind them: shears across and down, moves across and down
 
@@ -48,17 +48,17 @@ Warp timm_warp(const TimmDraw& drawn, const Size& picture) {
 }
 
 // The adjustment's amount, where it has one.
-double timm_amount(Adjustment::Kind kind, const TimmDraw& drawn, bool increases) {
-  switch (kind) {
-    case Adjustment::Kind::kPosterize: {
+double timm_amount(AdjustmentType type, const TimmDraw& drawn, bool increases) {
+  switch (type) {
+    case AdjustmentType::kPosterize: {
       const double bits = std::trunc(drawn.part * 4);
       return increases ? 4 - bits : bits;
     }
-    case Adjustment::Kind::kSolarize: {
+    case AdjustmentType::kSolarize: {
       const double threshold = std::trunc(drawn.part * 256);
       return increases ? 256 - threshold : threshold;
     }
-    case Adjustment::Kind::kSolarizeAdd:
+    case AdjustmentType::kSolarizeAdd:
       return std::trunc(drawn.part * 110);
     default:
       return increases ? std::max(0.1, 1 + drawn.sign * (drawn.part * 0.9)) : drawn.part * 1.8 + 0.1;
@@ -100,13 +100,13 @@ class TimmRandAugment final : public AdjustingStep {
 
   Adjustment adjustment(const TimmDraw& drawn, const Size& picture) const {
     if (drawn.change == kRotation || drawn.change >= kTimmChanges.size()) {
-      Adjustment made{.kind = Adjustment::Kind::kWarp, .warp = timm_warp(drawn, picture)};
+      Adjustment made{.type = AdjustmentType::kWarp, .warp = timm_warp(drawn, picture)};
       made.warp.filter = drawn.filter;
       made.warp.fill = fill_;
       return made;
     }
-    const Adjustment::Kind kind = kTimmChanges[drawn.change];
-    return {.kind = kind, .amount = timm_amount(kind, drawn, increases_), .has_pillows_values = true};
+    const AdjustmentType type = kTimmChanges[drawn.change];
+    return {.type = type, .amount = timm_amount(type, drawn, increases_), .has_pillows_values = true};
   }
 
   int count_;

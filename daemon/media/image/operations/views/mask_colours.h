@@ -22,7 +22,7 @@ class MaskColours {
   // The colours of the values 0, 1 and so on, as texts with commas between them: "#000000,#800000". Other values than
   // colours throw SetupError.
   static MaskColours of_texts(std::string_view texts);
-  // The same in a file: a colour in each line, as three numbers, as four (the value and its colour), or as "#800000",
+  // The colours in a file: one in each line, as three numbers, as four (the value and its colour), or as "#800000",
   // with blanks, commas or semicolons between them. Words, such as the names of classes, are passed over; so are
   // remarks, and lines without a colour before the first one. Other lines, and colours and values that are there twice,
   // throw SetupError.

@@ -31,7 +31,7 @@ class ObjectMask {
   // Adds runs of pixels that go down the columns, from left to right: outside and inside in turn. kContent: they are no
   // runs of the picture's pixels; a clause.
   Status add_runs(std::span<const uint32_t> runs);
-  // The same of runs in COCO's packed text.
+  // Adds runs in COCO's packed text, as add_runs() does.
   Status add_packed_runs(std::string_view packed);
 
   // A byte for each pixel, 1 inside of the object; null: no pixel of the line is inside.
