@@ -181,7 +181,7 @@ ExitCode check(const Globals& globals, const std::vector<std::string>& files) {
   return fine ? kFine : kWrong;
 }
 
-void declare_check(config::Arguments command, const Globals& globals, Run& run) {
+void declare_check(config::Arguments command, const Globals& globals, RunCommand& run) {
   const auto files = std::make_shared<std::vector<std::string>>();
   command.words("FILE", *files, "pipeline files (.toml, .json) or the daemon's spdld.toml");
   run = [&globals, files] { return check(globals, *files); };
@@ -194,7 +194,7 @@ constexpr const char* kCheckMore =
     "Example:\n"
     "  spdlctl check /etc/spdld/spdld.toml train.toml";
 
-void declare_ops(config::Arguments, const Globals& globals, Run& run) {
+void declare_ops(config::Arguments, const Globals& globals, RunCommand& run) {
   run = [&globals] {
     print(globals.json() ? config::operations_json() + "\n" : config::operations_text());
     return kFine;

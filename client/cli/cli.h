@@ -46,10 +46,10 @@ struct Globals {
 };
 
 // Runs the chosen command; its result is the exit code.
-using Run = std::function<ExitCode()>;
+using RunCommand = std::function<ExitCode()>;
 
 // Adds a command's own options to `command` and sets `run`, which lives as long as the options' values (it owns them).
-using Declare = void (*)(config::Arguments command, const Globals& globals, Run& run);
+using Declare = void (*)(config::Arguments command, const Globals& globals, RunCommand& run);
 
 struct Command {
   const char* help;

@@ -21,7 +21,7 @@ using text::percent_text;
 
 // Makes a text from elsewhere safe, so that it can't steer the terminal.
 std::string safe_text(std::string_view text);
-// The same for sentences, a line each.
+// Makes sentences from elsewhere safe, a line each.
 std::string safe_lines(std::string_view text);
 
 enum class Style : uint8_t { kPlain, kStrong, kDim, kGood, kWarning, kBad };

@@ -55,7 +55,7 @@ int run(const std::vector<std::string>& words) {
   config::CommandLine line("spdlctl", std::string("spdlctl ") + spdld_version(),
                            "spdlctl looks inside spdld, the data-loading daemon, and measures it.", kFooter);
   declare_globals(line.options(), globals);
-  std::map<std::string, Run> runs;
+  std::map<std::string, RunCommand> runs;
   const auto declare = [&](const char* name, const Command& command) {
     command.declare(line.command(name, command.help, command.more), globals, runs[name]);
   };

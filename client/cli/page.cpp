@@ -139,7 +139,7 @@ ExitCode page(const Globals& globals, const PageWishes& wishes) {
   return kFine;
 }
 
-void declare_page(config::Arguments command, const Globals& globals, Run& run) {
+void declare_page(config::Arguments command, const Globals& globals, RunCommand& run) {
   const auto wishes = std::make_shared<PageWishes>();
   command.text(
       "--config", wishes->settings, "FILE",

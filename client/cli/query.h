@@ -17,8 +17,8 @@ ExitCode exit_code_of(spdld_result result);
 // The document that the daemon answers to a query; throws Failure.
 config::Json ask(const Globals& globals, const char* topic, const std::string& argument = {});
 
-// The same of the daemon and the pipeline that this loader has, whatever other pipelines have its name. `words` stand
-// between the pipeline's name and the loader's group.
+// The document that the daemon answers about the pipeline that this loader has, whatever other pipelines have its name.
+// `words` stand between the pipeline's name and the loader's group.
 config::Json ask_of(const Globals& globals, const Loader& loader, const char* topic, const std::string& words);
 
 // The name of the open pipeline that a job of this group has a ring of (throws Failure where there is none).

@@ -77,16 +77,16 @@ std::string Table::words_text(const std::vector<Cell>& row, const Choice& words,
   return text;
 }
 
-std::string Table::part_text(const Part& part, const Page& page) const {
-  Choice beside = part.keys;
-  beside.insert(beside.end(), part.figures.begin(), part.figures.end());
+std::string Table::block_text(const Block& block, const Page& page) const {
+  Choice beside = block.keys;
+  beside.insert(beside.end(), block.figures.begin(), block.figures.end());
   const auto lines = [&](const std::vector<Cell>& row) {
-    if (!part.keys_above) return line_of(row, beside, true, page.colour) + "\n";
-    return line_of(row, part.keys, false, page.colour) + "\n" + blanks(kIndent) +
-           line_of(row, part.figures, true, page.colour) + "\n";
+    if (!block.keys_above) return line_of(row, beside, true, page.colour) + "\n";
+    return line_of(row, block.keys, false, page.colour) + "\n" + blanks(kIndent) +
+           line_of(row, block.figures, true, page.colour) + "\n";
   };
   std::string text = lines({});
-  for (const auto& row : rows_) text += lines(row) + words_text(row, part.words, page);
+  for (const auto& row : rows_) text += lines(row) + words_text(row, block.words, page);
   return text;
 }
 
@@ -95,28 +95,28 @@ std::string Table::text(const Page& page) const {
   const Choice figures = columns_of(Role::kFigure, false), words = columns_of(Role::kWords, true);
   for (size_t c = 0; c < columns_.size(); c++)
     if (columns_[c].role != Role::kWords || std::count(words.begin(), words.end(), c) > 0) all.push_back(c);
-  if (width_of(all) <= page.columns) return part_text({{}, all, {}}, page);
+  if (width_of(all) <= page.columns) return block_text({{}, all, {}}, page);
 
-  Part part{columns_of(Role::kKey, false), {}, words};
-  const size_t key_width = width_of(part.keys);
-  part.keys_above = 2 * key_width > page.columns && !figures.empty();
-  const size_t taken = part.keys_above ? kIndent : key_width > 0 ? key_width + kApart : 0;
+  Block block{columns_of(Role::kKey, false), {}, words};
+  const size_t key_width = width_of(block.keys);
+  block.keys_above = 2 * key_width > page.columns && !figures.empty();
+  const size_t taken = block.keys_above ? kIndent : key_width > 0 ? key_width + kApart : 0;
   std::string text;
   for (size_t i = 0; i < figures.size(); i++) {
     const size_t figure = figures[i];
-    Choice longer = part.figures;
+    Choice longer = block.figures;
     longer.push_back(figure);
     if (columns_[figure].begins)
       for (size_t next = i + 1; next < figures.size() && !columns_[figures[next]].begins; next++)
         longer.push_back(figures[next]);
-    if (!part.figures.empty() && taken + width_of(longer) > page.columns) {
-      text += part_text(part, page) + "\n";
-      part.figures.clear();
-      part.words.clear();
+    if (!block.figures.empty() && taken + width_of(longer) > page.columns) {
+      text += block_text(block, page) + "\n";
+      block.figures.clear();
+      block.words.clear();
     }
-    part.figures.push_back(figure);
+    block.figures.push_back(figure);
   }
-  return text + part_text(part, page);
+  return text + block_text(block, page);
 }
 
 std::string Facts::text(const Page& page) const {

@@ -1,4 +1,4 @@
-// Aligned text for people, on a page of so many columns. Plain values; one thread.
+// Aligned text for people, on a page of a given number of columns. Plain values; one thread.
 #pragma once
 
 #include <string>
@@ -56,12 +56,13 @@ class Table {
   Choice columns_of(Role role, bool but_empty) const;
   // The text of a row; of the head where `row` is empty. Not `aligned`: cells are as wide as their text.
   std::string line_of(const std::vector<Cell>& row, const Choice& columns, bool aligned, bool colour) const;
-  // The keys of a row, and beside or below them its figures.
-  struct Part {
+  // Columns that stand beside one another. A table that is too wide for the page is several blocks, one below the
+  // other, each with the keys and some of the figures of all rows.
+  struct Block {
     Choice keys, figures, words;
-    bool keys_above = false;
+    bool keys_above = false;  // on a line of their own
   };
-  std::string part_text(const Part& part, const Page& page) const;
+  std::string block_text(const Block& block, const Page& page) const;
   std::string words_text(const std::vector<Cell>& row, const Choice& words, const Page& page) const;
 
   std::vector<Column> columns_;

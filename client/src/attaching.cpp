@@ -16,7 +16,7 @@ constexpr uint32_t kRequest = 1;                // a connection has one ATTACH
 constexpr size_t kInlineSpecBytes = 32 * 1024;  // beside it there is room for every other field
 
 // A refusal as the daemon worded it. Stopping is being away: the caller may try again.
-Outcome refusal(const Connection& connection, const proto::ErrorReply& error) {
+CallOutcome refusal(const Connection& connection, const proto::ErrorReply& error) {
   const proto::ErrorCode code = error.code();
   std::string text = said(error.message());
   if (text.empty())
@@ -24,7 +24,7 @@ Outcome refusal(const Connection& connection, const proto::ErrorReply& error) {
   return failure(result_of(code), std::move(text));
 }
 
-Outcome with_version_advice(Outcome outcome) {
+CallOutcome with_version_advice(CallOutcome outcome) {
   if (outcome.result == SPDLD_VERSION) {
     outcome.text += " (this is libspdld " SPDLD_VERSION_TEXT ", protocol " + std::to_string(proto::kVersionMin) +
                     " to " + std::to_string(proto::kVersionMax) + ": install the same release on both sides)";
@@ -47,7 +47,7 @@ flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<proto::Gpu>>> descri
 
 }  // namespace
 
-Outcome Greeting::connect(Deadline deadline) {
+CallOutcome Greeting::connect(Deadline deadline) {
   UniqueFd socket;
   if (!start_) {
     socket = connect_before(endpoint_.path, deadline);
@@ -60,14 +60,14 @@ Outcome Greeting::connect(Deadline deadline) {
     if (!socket) start_.emplace(endpoint_);
   }
   if (!socket) {
-    const Outcome outcome = start_->advance(deadline, socket);
+    const CallOutcome outcome = start_->advance(deadline, socket);
     if (!outcome.ok()) return outcome;
   }
   connection_ = std::make_shared<Connection>(std::move(socket), endpoint_.path);
   return {};
 }
 
-Outcome Greeting::say_hello() {
+CallOutcome Greeting::say_hello() {
   flatbuffers::FlatBufferBuilder builder;
   const auto client = builder.CreateString(client_name_);
   const auto body = proto::CreateHello(builder, proto::kVersionMin, proto::kVersionMax, client, ::getpid());
@@ -83,7 +83,7 @@ Outcome Greeting::say_hello() {
   return failure(SPDLD_NO_DAEMON, "the daemon at " + endpoint_.path + " closed the connection at once");
 }
 
-Outcome Greeting::read_welcome() {
+CallOutcome Greeting::read_welcome() {
   const proto::Message& message = connection_->message();
   if (const auto* error = message.body_as_ErrorReply()) {
     if (error->code() == proto::ErrorCode::stopping) state_.change(State::kLost);
@@ -104,19 +104,19 @@ Outcome Greeting::read_welcome() {
   return {};
 }
 
-Outcome Greeting::advance(Deadline deadline) {
+CallOutcome Greeting::advance(Deadline deadline) {
   if (state_ == State::kConnecting) {
-    Outcome outcome = connect(deadline);
+    CallOutcome outcome = connect(deadline);
     if (outcome.ok()) outcome = say_hello();
     if (!outcome.ok()) return outcome;
   }
   if (state_ == State::kWelcomed) return {};
-  const Outcome outcome = connection_->receive(deadline);
+  const CallOutcome outcome = connection_->receive(deadline);
   if (outcome.result == SPDLD_NO_DAEMON) state_.change(State::kLost);
   return outcome.ok() ? read_welcome() : outcome;
 }
 
-Outcome Attaching::ask() {
+CallOutcome Attaching::ask() {
   const bool in_fd = request_.spec.size() > kInlineSpecBytes;
   UniqueFd memory;
   if (in_fd) {
@@ -156,7 +156,7 @@ Outcome Attaching::ask() {
 }
 
 // SPDLD_TIMEOUT: not the answer yet.
-Outcome Attaching::read_answer() {
+CallOutcome Attaching::read_answer() {
   Connection& connection = *greeting_.connection();
   const proto::Message& message = connection.message();
   if (const auto* preparing = message.body_as_Preparing()) {
@@ -180,20 +180,20 @@ Outcome Attaching::read_answer() {
   if (request_.batch_size != 0 && request_.batch_size != attached->batch_size())
     return protocol_failure(connection, "its batches have another size than ATTACH asked for");
   auto ring = std::make_shared<Ring>();
-  Outcome outcome = ring->adopt(greeting_.connection(), *attached, connection.fds(), request_.gpus);
+  CallOutcome outcome = ring->adopt(greeting_.connection(), *attached, connection.fds(), request_.gpus);
   if (outcome.ok()) ring_ = std::move(ring);
   return outcome;
 }
 
-Outcome Attaching::advance(Deadline deadline) {
+CallOutcome Attaching::advance(Deadline deadline) {
   if (state_ == State::kGreeting) {
-    Outcome outcome = greeting_.advance(deadline);
+    CallOutcome outcome = greeting_.advance(deadline);
     if (outcome.ok()) outcome = ask();
     if (!outcome.ok()) return outcome;
     progress_.what = "waiting for the daemon";
   }
   for (;;) {  // each turn waits, at most until the deadline
-    Outcome outcome = greeting_.connection()->receive(deadline);
+    CallOutcome outcome = greeting_.connection()->receive(deadline);
     if (outcome.result == SPDLD_NO_DAEMON) state_.change(State::kLost);
     const bool is_silent = outcome.result == SPDLD_TIMEOUT;
     if (is_silent && progress_.messages == 0) return outcome;

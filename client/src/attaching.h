@@ -20,7 +20,7 @@ class Greeting {
       : endpoint_(std::move(endpoint)), client_name_(std::move(client_name)), may_start_(may_start) {}
 
   // OK: connection() is open. SPDLD_TIMEOUT, SPDLD_INTERRUPTED: call again. All other results end this attempt.
-  Outcome advance(Deadline deadline);
+  CallOutcome advance(Deadline deadline);
   const std::shared_ptr<Connection>& connection() const { return connection_; }
   const std::string& daemon() const { return daemon_; }
   // The daemon was there, and went away before it answered: another attempt may succeed.
@@ -49,9 +49,9 @@ class Greeting {
     }
     return false;
   }
-  Outcome connect(Deadline deadline);
-  Outcome say_hello();
-  Outcome read_welcome();
+  CallOutcome connect(Deadline deadline);
+  CallOutcome say_hello();
+  CallOutcome read_welcome();
 
   const Endpoint endpoint_;
   const std::string client_name_;
@@ -100,7 +100,7 @@ class Attaching {
       : greeting_(endpoint, request.client_name, request.may_start), request_(request) {}
 
   // Goes on as Greeting::advance does; OK: ring() is attached.
-  Outcome advance(Deadline deadline);
+  CallOutcome advance(Deadline deadline);
   const std::shared_ptr<Ring>& ring() const { return ring_; }
   const std::string& daemon() const { return greeting_.daemon(); }
   const Progress& progress() const { return progress_; }
@@ -129,8 +129,8 @@ class Attaching {
     return false;
   }
 
-  Outcome ask();
-  Outcome read_answer();
+  CallOutcome ask();
+  CallOutcome read_answer();
 
   Greeting greeting_;
   const AttachRequest request_;

@@ -45,12 +45,12 @@ spdld_result report(spdld_result result, const char* text) noexcept {
   return result;
 }
 
-// Runs a call's body, which gives an Outcome.
+// Runs a call's body, which gives an CallOutcome.
 template <typename Body>
 spdld_result guarded(Body&& body) noexcept {
   try {
     Returns::of_process().attend();
-    const Outcome outcome = body();
+    const CallOutcome outcome = body();
     return outcome.ok() ? SPDLD_OK : report(outcome.result, outcome.text.c_str());
   } catch (const std::exception& error) {
     return report(SPDLD_INTERNAL, error.what());
@@ -59,10 +59,10 @@ spdld_result guarded(Body&& body) noexcept {
   }
 }
 
-Outcome missing(const char* what) { return failure(SPDLD_INVALID, std::string(what) + " is NULL"); }
+CallOutcome missing(const char* what) { return failure(SPDLD_INVALID, std::string(what) + " is NULL"); }
 
 template <typename Handle>
-Outcome usable(const Handle* handle, const char* what) {
+CallOutcome usable(const Handle* handle, const char* what) {
   if (!handle) return missing(what);
   if (handle->owner == ::getpid()) return {};
   return failure(SPDLD_FORKED,
@@ -71,7 +71,7 @@ Outcome usable(const Handle* handle, const char* what) {
 
 // Fills as many bytes as the caller's structure has; its struct_size stays.
 template <typename Struct>
-Outcome fill(Struct value, Struct* target) {
+CallOutcome fill(Struct value, Struct* target) {
   if (!target) return missing("info");
   if (target->struct_size <= sizeof(size_t)) return failure(SPDLD_INVALID, "struct_size is not set");
   value.struct_size = target->struct_size;
@@ -79,13 +79,13 @@ Outcome fill(Struct value, Struct* target) {
   return {};
 }
 
-Outcome no_such(const char* what, size_t count, uint32_t index) {
+CallOutcome no_such(const char* what, size_t count, uint32_t index) {
   return failure(SPDLD_INVALID,
                  "the loader has " + std::to_string(count) + " " + what + ", none of index " + std::to_string(index));
 }
 
 // The caller's to free.
-Outcome give_text(const std::string& text, char** target) {
+CallOutcome give_text(const std::string& text, char** target) {
   *target = static_cast<char*>(std::malloc(text.size() + 1));
   if (!*target) return failure(SPDLD_INTERNAL, "out of memory");
   std::memcpy(*target, text.c_str(), text.size() + 1);
@@ -98,7 +98,7 @@ proto::DType wire_type(spdld_dtype dtype) {
   return static_cast<proto::DType>(std::min(number, 255u));
 }
 
-Outcome describe(const Tensor& tensor, spdld_tensor* target) {
+CallOutcome describe(const Tensor& tensor, spdld_tensor* target) {
   spdld_tensor told = {};
   told.name = tensor.name.c_str();
   told.dtype = tensor.dtype;
@@ -164,11 +164,11 @@ const char* spdld_dtype_name(spdld_dtype dtype) { return proto::name_of(wire_typ
 size_t spdld_dtype_bytes(spdld_dtype dtype) { return proto::bytes_of(wire_type(dtype)); }
 
 spdld_result spdld_attach(const spdld_attach_options* given, spdld_loader** loader) {
-  return guarded([&]() -> Outcome {
+  return guarded([&]() -> CallOutcome {
     if (!loader) return missing("loader");
     *loader = nullptr;
     spdld_attach_options options;
-    Outcome outcome = copy_options(given, options);
+    CallOutcome outcome = copy_options(given, options);
     if (!outcome.ok()) return outcome;
     const Deadline deadline = Deadline::after_ms(options.timeout_ms == 0 ? kAttachDefault_ms : options.timeout_ms);
     for (;;) {  // each turn takes a name of the job that this process has not used
@@ -191,15 +191,15 @@ spdld_result spdld_attach(const spdld_attach_options* given, spdld_loader** load
 
 void spdld_detach(spdld_loader* loader) {
   if (!loader || loader->owner != ::getpid()) return;
-  guarded([&]() -> Outcome {
+  guarded([&]() -> CallOutcome {
     const std::unique_ptr<spdld_loader> last(loader);
     return {};
   });
 }
 
 spdld_result spdld_get_info(const spdld_loader* handle, spdld_info* target) {
-  return guarded([&]() -> Outcome {
-    const Outcome outcome = usable(handle, "loader");
+  return guarded([&]() -> CallOutcome {
+    const CallOutcome outcome = usable(handle, "loader");
     if (!outcome.ok()) return outcome;
     const Resident::Use loader = handle->resident.use();
     const Terms& terms = loader->terms();
@@ -241,8 +241,8 @@ spdld_result spdld_get_info(const spdld_loader* handle, spdld_info* target) {
 }
 
 spdld_result spdld_get_stats(const spdld_loader* loader, spdld_stats* target) {
-  return guarded([&]() -> Outcome {
-    const Outcome outcome = usable(loader, "loader");
+  return guarded([&]() -> CallOutcome {
+    const CallOutcome outcome = usable(loader, "loader");
     if (!outcome.ok()) return outcome;
     const Resident::Use use = loader->resident.use();
     const Stats& stats = use->stats();
@@ -263,8 +263,8 @@ spdld_result spdld_get_stats(const spdld_loader* loader, spdld_stats* target) {
 }
 
 spdld_result spdld_get_bad_reason(const spdld_loader* loader, uint32_t index, spdld_bad_reason* target) {
-  return guarded([&]() -> Outcome {
-    const Outcome outcome = usable(loader, "loader");
+  return guarded([&]() -> CallOutcome {
+    const CallOutcome outcome = usable(loader, "loader");
     if (!outcome.ok()) return outcome;
     const Resident::Use use = loader->resident.use();
     const auto& reasons = use->stats().reasons;
@@ -282,10 +282,10 @@ spdld_result spdld_get_bad_reason(const spdld_loader* loader, uint32_t index, sp
 }
 
 spdld_result spdld_get_missing(const spdld_loader* loader, uint32_t index, const char** what) {
-  return guarded([&]() -> Outcome {
+  return guarded([&]() -> CallOutcome {
     if (!what) return missing("what");
     *what = nullptr;
-    const Outcome outcome = usable(loader, "loader");
+    const CallOutcome outcome = usable(loader, "loader");
     if (!outcome.ok()) return outcome;
     const Resident::Use use = loader->resident.use();
     const auto& sentences = use->stats().missing;
@@ -297,10 +297,10 @@ spdld_result spdld_get_missing(const spdld_loader* loader, uint32_t index, const
 
 spdld_result spdld_next(spdld_loader* loader, int64_t timeout_ms, spdld_batch** batch) {
   const NvtxRange range("spdld.next");
-  return guarded([&]() -> Outcome {
+  return guarded([&]() -> CallOutcome {
     if (!batch) return missing("batch");
     *batch = nullptr;
-    Outcome outcome = usable(loader, "loader");
+    CallOutcome outcome = usable(loader, "loader");
     if (!outcome.ok()) return outcome;
     std::unique_ptr<Batch> next;
     outcome = loader->resident.use()->next(Deadline::after_ms(timeout_ms), next);
@@ -310,15 +310,15 @@ spdld_result spdld_next(spdld_loader* loader, int64_t timeout_ms, spdld_batch** 
 }
 
 spdld_result spdld_seek(spdld_loader* loader, uint64_t epoch, uint64_t step) {
-  return guarded([&]() -> Outcome {
-    const Outcome outcome = usable(loader, "loader");
+  return guarded([&]() -> CallOutcome {
+    const CallOutcome outcome = usable(loader, "loader");
     return outcome.ok() ? loader->resident.use()->seek({epoch, step}) : outcome;
   });
 }
 
 spdld_result spdld_tell(const spdld_loader* loader, uint64_t* epoch, uint64_t* step) {
-  return guarded([&]() -> Outcome {
-    const Outcome outcome = usable(loader, "loader");
+  return guarded([&]() -> CallOutcome {
+    const CallOutcome outcome = usable(loader, "loader");
     if (!outcome.ok()) return outcome;
     if (!epoch || !step) return missing("epoch or step");
     const Position position = loader->resident.use()->tell();
@@ -330,8 +330,8 @@ spdld_result spdld_tell(const spdld_loader* loader, uint64_t* epoch, uint64_t* s
 
 spdld_result spdld_push(spdld_loader* loader, uint64_t epoch, uint64_t step, const uint64_t* ids, size_t count,
                         int last_of_epoch) {
-  return guarded([&]() -> Outcome {
-    const Outcome outcome = usable(loader, "loader");
+  return guarded([&]() -> CallOutcome {
+    const CallOutcome outcome = usable(loader, "loader");
     if (!outcome.ok()) return outcome;
     if (!ids && count != 0) return missing("ids");
     return loader->resident.use()->push({epoch, step}, {ids, count}, last_of_epoch != 0);
@@ -339,17 +339,17 @@ spdld_result spdld_push(spdld_loader* loader, uint64_t epoch, uint64_t step, con
 }
 
 spdld_result spdld_state(const spdld_loader* loader, char** json) {
-  return guarded([&]() -> Outcome {
+  return guarded([&]() -> CallOutcome {
     if (!json) return missing("json");
     *json = nullptr;
-    const Outcome outcome = usable(loader, "loader");
+    const CallOutcome outcome = usable(loader, "loader");
     return outcome.ok() ? give_text(to_json(loader->resident.use()->state()), json) : outcome;
   });
 }
 
 spdld_result spdld_load_state(spdld_loader* loader, const char* json, int anyway) {
-  return guarded([&]() -> Outcome {
-    Outcome outcome = usable(loader, "loader");
+  return guarded([&]() -> CallOutcome {
+    CallOutcome outcome = usable(loader, "loader");
     if (!outcome.ok()) return outcome;
     if (!json) return missing("json");
     State state;
@@ -363,8 +363,8 @@ int spdld_poll_fd(const spdld_loader* loader) {
 }
 
 spdld_result spdld_batch_get_info(const spdld_batch* batch, spdld_batch_info* target) {
-  return guarded([&]() -> Outcome {
-    const Outcome outcome = usable(batch, "batch");
+  return guarded([&]() -> CallOutcome {
+    const CallOutcome outcome = usable(batch, "batch");
     if (!outcome.ok()) return outcome;
     const Content& content = batch->batch->content();
     spdld_batch_info info = {};
@@ -386,8 +386,8 @@ spdld_result spdld_batch_get_info(const spdld_batch* batch, spdld_batch_info* ta
 }
 
 spdld_result spdld_batch_tensor(const spdld_batch* batch, uint32_t index, spdld_tensor* tensor) {
-  return guarded([&]() -> Outcome {
-    const Outcome outcome = usable(batch, "batch");
+  return guarded([&]() -> CallOutcome {
+    const CallOutcome outcome = usable(batch, "batch");
     if (!outcome.ok()) return outcome;
     if (!tensor) return missing("tensor");
     const auto& tensors = batch->batch->content().tensors;
@@ -400,8 +400,8 @@ spdld_result spdld_batch_tensor(const spdld_batch* batch, uint32_t index, spdld_
 }
 
 spdld_result spdld_batch_find(const spdld_batch* batch, const char* name, spdld_tensor* tensor) {
-  return guarded([&]() -> Outcome {
-    const Outcome outcome = usable(batch, "batch");
+  return guarded([&]() -> CallOutcome {
+    const CallOutcome outcome = usable(batch, "batch");
     if (!outcome.ok()) return outcome;
     if (!name || !tensor) return missing(name ? "tensor" : "name");
     const Tensor* found = batch->batch->find(name);
@@ -413,8 +413,8 @@ spdld_result spdld_batch_find(const spdld_batch* batch, const char* name, spdld_
 }
 
 spdld_result spdld_batch_find_part(const spdld_batch* batch, const char* of, spdld_role role, spdld_tensor* tensor) {
-  return guarded([&]() -> Outcome {
-    const Outcome outcome = usable(batch, "batch");
+  return guarded([&]() -> CallOutcome {
+    const CallOutcome outcome = usable(batch, "batch");
     if (!outcome.ok()) return outcome;
     if (!of || !tensor) return missing(of ? "tensor" : "of");
     const Tensor* found = batch->batch->find_part(of, role);
@@ -429,41 +429,41 @@ void spdld_batch_retain(spdld_batch* batch) {
 
 void spdld_batch_release(spdld_batch* batch) {
   if (!batch || batch->owner != ::getpid() || !batch->batch->drop()) return;
-  guarded([&]() -> Outcome {
+  guarded([&]() -> CallOutcome {
     const std::unique_ptr<spdld_batch> last(batch);
     return {};
   });
 }
 
 spdld_result spdld_batch_use(spdld_batch* batch, void* stream) {
-  return guarded([&]() -> Outcome {
-    const Outcome outcome = usable(batch, "batch");
+  return guarded([&]() -> CallOutcome {
+    const CallOutcome outcome = usable(batch, "batch");
     return outcome.ok() ? batch->batch->slot()->use(stream, nullptr) : outcome;
   });
 }
 
 spdld_result spdld_batch_use_kept(spdld_batch* batch, void* stream, void* kept, void (*drop)(void* kept)) {
-  return guarded([&]() -> Outcome {
+  return guarded([&]() -> CallOutcome {
     if (!drop) return missing("drop");
     std::shared_ptr<void> keeper(kept, drop);
-    const Outcome outcome = usable(batch, "batch");
+    const CallOutcome outcome = usable(batch, "batch");
     return outcome.ok() ? batch->batch->slot()->use(stream, std::move(keeper)) : outcome;
   });
 }
 
 spdld_result spdld_batch_wait(spdld_batch* batch) {
-  return guarded([&]() -> Outcome {
-    const Outcome outcome = usable(batch, "batch");
+  return guarded([&]() -> CallOutcome {
+    const CallOutcome outcome = usable(batch, "batch");
     return outcome.ok() ? batch->batch->slot()->wait() : outcome;
   });
 }
 
 spdld_result spdld_query(const char* socket, const char* topic, const char* argument, int64_t timeout_ms, char** json) {
-  return guarded([&]() -> Outcome {
+  return guarded([&]() -> CallOutcome {
     if (!json || !topic) return missing(json ? "topic" : "json");
     *json = nullptr;
     std::string text;
-    const Outcome outcome = query(socket, topic, argument ? argument : "", Deadline::after_ms(timeout_ms), text);
+    const CallOutcome outcome = query(socket, topic, argument ? argument : "", Deadline::after_ms(timeout_ms), text);
     return outcome.ok() ? give_text(text, json) : outcome;
   });
 }

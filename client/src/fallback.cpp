@@ -19,10 +19,10 @@ void Warn::say(const std::string& sentence) const {
   }
 }
 
-Outcome Fallback::take(Endpoint& endpoint, const AttachRequest& request, const Outcome& refusal) {
+CallOutcome Fallback::take(Endpoint& endpoint, const AttachRequest& request, const CallOutcome& refusal) {
   if (!endpoint.is_system || !request.may_start || request.spec.empty()) return refusal;
   Endpoint own;
-  const Outcome found = find_private_endpoint(own);
+  const CallOutcome found = find_private_endpoint(own);
   refusal_ = refusal.text;
   if (!found.ok()) return explained(failure(SPDLD_NO_DAEMON, found.text));
   endpoint = own;
@@ -30,7 +30,7 @@ Outcome Fallback::take(Endpoint& endpoint, const AttachRequest& request, const O
   return {};
 }
 
-Outcome Fallback::explained(Outcome outcome) const {
+CallOutcome Fallback::explained(CallOutcome outcome) const {
   if (!refusal_.empty() && outcome.result == SPDLD_NO_DAEMON)
     outcome.text = refusal_ + "; and a private daemon cannot take it: " + outcome.text;
   return outcome;

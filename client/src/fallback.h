@@ -21,9 +21,9 @@ class Fallback {
  public:
   // `refusal`: the daemon at `endpoint` refused the request's spec. OK: `endpoint` is the private daemon's now. Any
   // other outcome says why not; it is the refusal itself where a socket was named or no private daemon may be started.
-  Outcome take(Endpoint& endpoint, const AttachRequest& request, const Outcome& refusal);
+  CallOutcome take(Endpoint& endpoint, const AttachRequest& request, const CallOutcome& refusal);
   // The outcome that ended an attempt to attach. After take() its text adds why the private daemon was asked at all.
-  Outcome explained(Outcome outcome) const;
+  CallOutcome explained(CallOutcome outcome) const;
   // An attempt succeeded. After take() it warns the caller, once in a process.
   void tell(const Warn& warn) const;
 

@@ -28,7 +28,7 @@ Loader::~Loader() {
   if (ring_) ring_->detach();
 }
 
-Outcome Loader::next(Deadline deadline, std::unique_ptr<Batch>& batch) {
+CallOutcome Loader::next(Deadline deadline, std::unique_ptr<Batch>& batch) {
   if (end_of_epoch_due_) {
     end_of_epoch_due_ = false;
     return {SPDLD_END_OF_EPOCH, {}};
@@ -39,11 +39,11 @@ Outcome Loader::next(Deadline deadline, std::unique_ptr<Batch>& batch) {
     if (standing_ == Standing::kEnded) return ended_;
     if (terms_.is_pushed() && pushed_.empty()) return pushed_.nothing_to_take(position_);
     if (!ring_) {
-      const Outcome outcome = attach_again(deadline);
+      const CallOutcome outcome = attach_again(deadline);
       if (!outcome.ok()) return outcome;
     }
     if (must_seek() && seeking_.state() != Seeking::State::kWaits) send_seek(true);
-    const Outcome outcome = ring_ ? receive_batch(deadline, batch) : Outcome{};
+    const CallOutcome outcome = ring_ ? receive_batch(deadline, batch) : CallOutcome{};
     if (batch || !outcome.ok()) return outcome;
     ++messages;
   }
@@ -51,10 +51,10 @@ Outcome Loader::next(Deadline deadline, std::unique_ptr<Batch>& batch) {
 }
 
 // OK without a batch: go on.
-Outcome Loader::receive_batch(Deadline deadline, std::unique_ptr<Batch>& batch) {
+CallOutcome Loader::receive_batch(Deadline deadline, std::unique_ptr<Batch>& batch) {
   Connection& connection = ring_->connection();
   connection.flush();
-  Outcome outcome = ring_->trouble();
+  CallOutcome outcome = ring_->trouble();
   if (outcome.ok()) outcome = wait_for_room(deadline);
   if (!outcome.ok()) return outcome;
   const bool by_turns = ring_->follows_streams();
@@ -90,8 +90,8 @@ int64_t Loader::room_patience_ms() const {
   return has_others ? kOthersHeldWait_ms : kHeldWait_ms;
 }
 
-Outcome Loader::wait_for_room(Deadline deadline) {
-  Outcome full = ring_->room();
+CallOutcome Loader::wait_for_room(Deadline deadline) {
+  CallOutcome full = ring_->room();
   if (full.ok()) {
     full_since_.reset();
     return full;
@@ -116,17 +116,17 @@ Outcome Loader::wait_for_room(Deadline deadline) {
 }
 
 // A daemon that breaks the protocol is not asked again.
-void Loader::distrust(const Outcome& fault) {
+void Loader::distrust(const CallOutcome& fault) {
   lose_ring(fault);
   end(fault);
 }
 
-void Loader::end(const Outcome& why) {
+void Loader::end(const CallOutcome& why) {
   if (standing_ != Standing::kEnded) standing_.change(Standing::kEnded);
   ended_ = why;
 }
 
-Outcome Loader::take_message(std::unique_ptr<Batch>& batch) {
+CallOutcome Loader::take_message(std::unique_ptr<Batch>& batch) {
   const proto::Message& message = ring_->connection().message();
   switch (message.body_type()) {
     case proto::Body::Ready:
@@ -138,8 +138,8 @@ Outcome Loader::take_message(std::unique_ptr<Batch>& batch) {
         leave_ring(proto::Join::alone, "this job was cut loose from the stream that it shared");
         return {};
       }
-      Outcome why = failure(failed.code() == proto::ErrorCode::none ? SPDLD_FAILED : result_of(failed.code()),
-                            said(failed.message()));
+      CallOutcome why = failure(failed.code() == proto::ErrorCode::none ? SPDLD_FAILED : result_of(failed.code()),
+                                said(failed.message()));
       if (why.result == SPDLD_NO_DAEMON) {  // only stopping: it comes back
         lose_ring(why);
         return {};
@@ -170,7 +170,7 @@ Outcome Loader::take_message(std::unique_ptr<Batch>& batch) {
   }
 }
 
-Outcome Loader::take_ready(const proto::Ready& ready, std::unique_ptr<Batch>& batch) {
+CallOutcome Loader::take_ready(const proto::Ready& ready, std::unique_ptr<Batch>& batch) {
   Connection& connection = ring_->connection();
   if (ready.attachment() != ring_->attachment() || ready.slot() >= ring_->slots().count() || !ready.position()) {
     return protocol_failure(connection, "a batch of another ring, slot or position");
@@ -209,7 +209,7 @@ Outcome Loader::take_ready(const proto::Ready& ready, std::unique_ptr<Batch>& ba
   if (fault) return protocol_failure(connection, fault);
   bool copied = !ring_->placement().ready_early;
   if (!copied && connection.has_ended()) {  // a stream could wait for ever for this copy
-    const Outcome done = ring_->wait_for_copy(ready.slot());
+    const CallOutcome done = ring_->wait_for_copy(ready.slot());
     if (!done.ok()) {
       lose_ring(failure(SPDLD_NO_DAEMON, done.text));
       return {};
@@ -228,7 +228,7 @@ Outcome Loader::take_ready(const proto::Ready& ready, std::unique_ptr<Batch>& ba
 }
 
 // The daemon is asked for nothing from here on, so that it may be gone as well.
-Outcome Loader::take_again(std::unique_ptr<Batch>& batch) {
+CallOutcome Loader::take_again(std::unique_ptr<Batch>& batch) {
   if (terms_.is_pushed() && pushed_.empty()) return pushed_.nothing_to_take(position_);
   if (replay_.has_lost_memory()) {
     return failure(SPDLD_NO_DAEMON,
@@ -251,8 +251,8 @@ void Loader::step_on() {
   if (end_of_epoch_due_) position_ = {position_.epoch + 1, 0};
 }
 
-Outcome Loader::push(Position position, std::span<const uint64_t> ids, bool last) {
-  const Outcome outcome = pushed_.push(position, ids, last);
+CallOutcome Loader::push(Position position, std::span<const uint64_t> ids, bool last) {
+  const CallOutcome outcome = pushed_.push(position, ids, last);
   if (!outcome.ok()) return outcome;
   if (pushed_.empty()) {  // it ended the epoch whose last step was handed out before
     position_ = {position.epoch + 1, 0};
@@ -276,7 +276,7 @@ void Loader::send_pushed(size_t first) {
   }
 }
 
-Outcome Loader::seek(Position position) {
+CallOutcome Loader::seek(Position position) {
   position = terms_.by_one_name(position);
   const bool beyond_epochs = terms_.epochs != 0 && Position{terms_.epochs, 0} < position;
   if (!terms_.has(position) || beyond_epochs) {
@@ -329,14 +329,14 @@ void Loader::send_seek(bool waits) {
   }
 }
 
-Outcome Loader::load_state(const State& state, bool anyway) {
+CallOutcome Loader::load_state(const State& state, bool anyway) {
   if (!anyway) {
-    Outcome outcome = check_state(state, terms_);
+    CallOutcome outcome = check_state(state, terms_);
     if (outcome.result == SPDLD_CHANGED) outcome.text += way_around(true);
     if (!outcome.ok()) return outcome;
   }
   Position position;
-  const Outcome found = find_position(state, terms_, position);
+  const CallOutcome found = find_position(state, terms_, position);
   return found.ok() ? seek(position) : found;
 }
 
@@ -345,7 +345,7 @@ void Loader::drop_ready_batches() {
   const Deadline now = Deadline::after_ms(0);
   uint32_t dropped = 0;  // at most one of each slot: later batches were filled meanwhile, also in vain
   for (int i = 0; i < kMessagesMax && ring_ && dropped < slot_count_; ++i) {
-    const Outcome outcome = ring_->connection().receive(now);
+    const CallOutcome outcome = ring_->connection().receive(now);
     if (outcome.result == SPDLD_NO_DAEMON) lose_ring(outcome);
     if (outcome.result == SPDLD_INTERNAL) distrust(outcome);
     if (!outcome.ok()) return;
@@ -357,7 +357,7 @@ void Loader::drop_ready_batches() {
       continue;
     }
     std::unique_ptr<Batch> none;
-    const Outcome other = take_message(none);
+    const CallOutcome other = take_message(none);
     if (!other.ok()) distrust(other);
   }
 }

@@ -42,13 +42,13 @@ class Loader {
   ~Loader();
 
   // `progress` may be nullptr.
-  Outcome attach(Deadline deadline, spdld_progress progress, void* progress_user);
+  CallOutcome attach(Deadline deadline, spdld_progress progress, void* progress_user);
   // OK: `batch` is the next batch. SPDLD_END_OF_EPOCH, SPDLD_END: no batch comes here.
-  Outcome next(Deadline deadline, std::unique_ptr<Batch>& batch);
-  Outcome seek(Position position);
+  CallOutcome next(Deadline deadline, std::unique_ptr<Batch>& batch);
+  CallOutcome seek(Position position);
   // The samples of the next step, or the epoch's end, or both; see spdld_push.
-  Outcome push(Position position, std::span<const uint64_t> ids, bool last);
-  Outcome load_state(const State& state, bool anyway);
+  CallOutcome push(Position position, std::span<const uint64_t> ids, bool last);
+  CallOutcome load_state(const State& state, bool anyway);
   Position tell() const { return position_; }
   State state() const { return state_of(terms_, position_, settings_.request.world_size, replay_.wanted() != 0); }
   // The settings allow it; this never changes.
@@ -106,36 +106,36 @@ class Loader {
     uint64_t progress_seen = 0;                    // messages of that attempt
   };
 
-  Outcome receive_batch(Deadline deadline, std::unique_ptr<Batch>& batch);
+  CallOutcome receive_batch(Deadline deadline, std::unique_ptr<Batch>& batch);
   // OK: a further batch can come. Else this process holds all batches, and none has come back in time.
-  Outcome wait_for_room(Deadline deadline);
+  CallOutcome wait_for_room(Deadline deadline);
   int64_t room_patience_ms() const;
-  Outcome take_message(std::unique_ptr<Batch>& batch);
-  Outcome take_ready(const proto::Ready& ready, std::unique_ptr<Batch>& batch);
-  Outcome take_again(std::unique_ptr<Batch>& batch);
+  CallOutcome take_message(std::unique_ptr<Batch>& batch);
+  CallOutcome take_ready(const proto::Ready& ready, std::unique_ptr<Batch>& batch);
+  CallOutcome take_again(std::unique_ptr<Batch>& batch);
   void note(const Batch& batch);
   void step_on();
-  Outcome leave_out_steps();
-  Outcome replicas_disagree(Position theirs) const;
+  CallOutcome leave_out_steps();
+  CallOutcome replicas_disagree(Position theirs) const;
   void send_pushed(size_t first);
   bool has_replicas() const { return settings_.request.readers > 1; }
   // Whether this is a replica whose ring is still at the position before the seek.
   bool must_seek() const { return seeking_.is_open(); }
   void send_seek(bool waits);
 
-  Outcome attach_again(Deadline deadline);
+  CallOutcome attach_again(Deadline deadline);
   // Waits until another attempt is due, and begins it. OK: there is an attempt, or another turn may begin one.
-  Outcome begin_attempt(Deadline deadline);
-  Outcome give_up();
-  Outcome accept(const Attaching& attaching);
+  CallOutcome begin_attempt(Deadline deadline);
+  CallOutcome give_up();
+  CallOutcome accept(const Attaching& attaching);
   // Whether another attempt may succeed after this refusal, since what stands in the way may pass.
-  static bool may_pass(const Outcome& outcome);
-  void lose_ring(const Outcome& reason);
+  static bool may_pass(const CallOutcome& outcome);
+  void lose_ring(const CallOutcome& reason);
   // Goes on with another ring: held batches stay leased, and the next call attaches anew.
   void leave_ring(proto::Join join, const char* why);
   // No further batch comes. The ring stays, if there is one, for the batches that are held.
-  void end(const Outcome& why);
-  void distrust(const Outcome& fault);
+  void end(const CallOutcome& why);
+  void distrust(const CallOutcome& fault);
   void note_complaint(const proto::ErrorReply& error);
   void drop_ready_batches();
 
@@ -154,8 +154,8 @@ class Loader {
   Replay replay_;
   Seeking seeking_;  // to position_
   GuardedState<Standing, may> standing_{Standing::kNew};
-  Outcome ended_;                                          // kEnded: why
-  Outcome away_reason_;                                    // kLost, kLeft: why, as far as is known
+  CallOutcome ended_;                                      // kEnded: why
+  CallOutcome away_reason_;                                // kLost, kLeft: why, as far as is known
   std::shared_ptr<Ring> ring_;                             // of kAttached and kAttachedAgain; kEnded may have one
   std::optional<WayBack> way_back_;                        // of kLost and kLeft, while someone waits for a batch
   std::optional<Deadline::Clock::time_point> full_since_;  // all batches are held

@@ -22,25 +22,25 @@ std::string text_of(const Placement& placement) {
   return (placement.memory == SPDLD_PINNED ? "host memory pinned for " : "the memory of ") + placement.gpu;
 }
 
-Outcome with_patience(const Outcome& outcome, int64_t patience_ms) {
+CallOutcome with_patience(const CallOutcome& outcome, int64_t patience_ms) {
   return failure(outcome.result, outcome.text + "; it did not come back within " + std::to_string(patience_ms) + " ms");
 }
 
 }  // namespace
 
-Outcome Loader::attach(Deadline deadline, spdld_progress progress, void* progress_user) {
+CallOutcome Loader::attach(Deadline deadline, spdld_progress progress, void* progress_user) {
   Deadline away_until = Deadline::never();
-  Outcome gone;  // how the daemon went away, if it did
+  CallOutcome gone;  // how the daemon went away, if it did
   int64_t backoff_ms = kBackoffMin_ms;
   std::unique_ptr<Attaching> attempt;
   for (;;) {  // each turn waits, at most until the deadline
     if (!attempt) attempt = std::make_unique<Attaching>(settings_.endpoint, settings_.request);
-    const Outcome outcome = attempt->advance(deadline.or_earlier(Deadline::after_ms(kProgress_ms)));
+    const CallOutcome outcome = attempt->advance(deadline.or_earlier(Deadline::after_ms(kProgress_ms)));
     Progress seen = attempt->progress();
     if (outcome.ok()) {
       const Warn warn = std::exchange(settings_.warn, {});
       fallback_.tell(warn);
-      const Outcome accepted = accept(*attempt);
+      const CallOutcome accepted = accept(*attempt);
       if (accepted.ok() && replay_.wanted() != 0 && !replay_was_told.exchange(true))
         warn.say(replay_warning(replay_.wanted()));
       return accepted;
@@ -61,7 +61,7 @@ Outcome Loader::attach(Deadline deadline, spdld_progress progress, void* progres
       seen.what = "waiting for the daemon at " + settings_.endpoint.path;
     } else if (attempt->spec_was_refused()) {
       attempt.reset();
-      const Outcome elsewhere = fallback_.take(settings_.endpoint, settings_.request, outcome);
+      const CallOutcome elsewhere = fallback_.take(settings_.endpoint, settings_.request, outcome);
       if (!elsewhere.ok()) return elsewhere;
     } else if (outcome.result != SPDLD_TIMEOUT) {
       attempt.reset();
@@ -80,7 +80,7 @@ Outcome Loader::attach(Deadline deadline, spdld_progress progress, void* progres
   }
 }
 
-Outcome Loader::accept(const Attaching& attaching) {
+CallOutcome Loader::accept(const Attaching& attaching) {
   const std::shared_ptr<Ring> ring = attaching.ring();
   const Terms& terms = ring->terms();
   const bool first = standing_ == Standing::kNew;
@@ -94,7 +94,7 @@ Outcome Loader::accept(const Attaching& attaching) {
     replay_.bound(terms.leases_max);
     daemon_ = attaching.daemon().empty() ? "spdld" : attaching.daemon();
     if (settings_.state) {
-      const Outcome sound = check_state(*settings_.state, terms_);
+      const CallOutcome sound = check_state(*settings_.state, terms_);
       if (!sound.ok()) return sound;
     }
     const Position asked = settings_.request.position;
@@ -128,16 +128,16 @@ Outcome Loader::accept(const Attaching& attaching) {
   if (settings_.request.join != proto::Join::alone) settings_.request.join = proto::Join::exact;
   way_back_.reset();  // and with it `attaching`
   send_pushed(0);
-  return first ? leave_out_steps() : Outcome{};
+  return first ? leave_out_steps() : CallOutcome{};
 }
 
 // Of the state that the loader was attached with.
-Outcome Loader::leave_out_steps() {
+CallOutcome Loader::leave_out_steps() {
   if (!settings_.state || settings_.state->skip_steps == 0) return {};
   return load_state(*settings_.state, true);
 }
 
-Outcome Loader::replicas_disagree(Position theirs) const {
+CallOutcome Loader::replicas_disagree(Position theirs) const {
   return failure(SPDLD_INVALID, "the other replicas of this rank are at " + text_of(theirs) +
                                     ", and this one is to begin at " + text_of(position_) +
                                     ": attach all of them with the same state");
@@ -145,7 +145,7 @@ Outcome Loader::replicas_disagree(Position theirs) const {
 
 void Loader::note_complaint(const proto::ErrorReply& error) { complaint_ = "; it had said: " + said(error.message()); }
 
-void Loader::lose_ring(const Outcome& reason) {
+void Loader::lose_ring(const CallOutcome& reason) {
   if (standing_ != Standing::kLost && standing_ != Standing::kEnded) standing_.change(Standing::kLost);
   // Closed at once, even while batches are held: the rank must be free when it is attached again.
   if (ring_) ring_->connection().close();
@@ -170,19 +170,19 @@ void Loader::rest() {
   leave_ring(join, "this loader's memory was given back while other loaders of its process were used");
 }
 
-bool Loader::may_pass(const Outcome& outcome) {
+bool Loader::may_pass(const CallOutcome& outcome) {
   return outcome.result == SPDLD_NO_DAEMON || outcome.result == SPDLD_CONFLICT || outcome.result == SPDLD_LIMIT;
 }
 
-Outcome Loader::give_up() {
+CallOutcome Loader::give_up() {
   way_back_.reset();
   const bool refused = away_reason_.result == SPDLD_CONFLICT || away_reason_.result == SPDLD_LIMIT;
-  const Outcome reason = failure(refused ? away_reason_.result : SPDLD_NO_DAEMON, away_reason_.text);
+  const CallOutcome reason = failure(refused ? away_reason_.result : SPDLD_NO_DAEMON, away_reason_.text);
   if (settings_.reconnect_ms != 0) return with_patience(reason, settings_.reconnect_ms);
   return failure(reason.result, reason.text + "; it is not waited for");
 }
 
-Outcome Loader::begin_attempt(Deadline deadline) {
+CallOutcome Loader::begin_attempt(Deadline deadline) {
   WayBack& way = *way_back_;
   if (!way.retry_at.passed() &&
       wait_for(-1, 0, deadline.or_earlier(way.retry_at).or_earlier(way.until)) == Wake::kSignal) {
@@ -200,7 +200,7 @@ Outcome Loader::begin_attempt(Deadline deadline) {
   return {};
 }
 
-Outcome Loader::attach_again(Deadline deadline) {
+CallOutcome Loader::attach_again(Deadline deadline) {
   const bool left = standing_ == Standing::kLeft;
   const int64_t patience_ms = left ? std::max(kMove_ms, settings_.reconnect_ms) : settings_.reconnect_ms;
   if (!way_back_) way_back_ = {Deadline::after_ms(patience_ms), Deadline::after_ms(0), kBackoffMin_ms};
@@ -208,11 +208,11 @@ Outcome Loader::attach_again(Deadline deadline) {
     if (patience_ms == 0) return give_up();
     WayBack& way = *way_back_;
     if (!way.attempt) {
-      const Outcome outcome = begin_attempt(deadline);
+      const CallOutcome outcome = begin_attempt(deadline);
       if (!outcome.ok()) return outcome;
       if (!way.attempt) continue;
     }
-    Outcome outcome = way.attempt->advance(deadline.or_earlier(way.until));
+    CallOutcome outcome = way.attempt->advance(deadline.or_earlier(way.until));
     if (outcome.ok()) {
       fallback_.tell({});
       outcome = accept(*way.attempt);

@@ -19,18 +19,18 @@ constexpr int64_t kReconnectDefault_ms = 30'000;
 constexpr int64_t kWaitMax_ms = int64_t{365} * 24 * 3600 * 1000;
 
 // The daemon would refuse such a text, with the same words.
-Outcome check_text(proto::TextKind kind, const std::string& text) {
+CallOutcome check_text(proto::TextKind kind, const std::string& text) {
   const std::string fault = proto::text_fault(kind, text);
-  return fault.empty() ? Outcome{} : failure(SPDLD_INVALID, std::string(proto::rule_of(kind).what) + " " + fault);
+  return fault.empty() ? CallOutcome{} : failure(SPDLD_INVALID, std::string(proto::rule_of(kind).what) + " " + fault);
 }
 
 // `launched`: the launcher's name for the run, where the group is to be made of it.
-Outcome set_ranks(const spdld_attach_options& options, AttachRequest& request, uint32_t& local_rank,
-                  std::string& launched) {
+CallOutcome set_ranks(const spdld_attach_options& options, AttachRequest& request, uint32_t& local_rank,
+                      std::string& launched) {
   Launch launch;
   const bool group_given = options.group && *options.group;
   const bool asked = options.world_size == 0 || !group_given;
-  const Outcome outcome = asked ? read_launch(launch) : Outcome{};
+  const CallOutcome outcome = asked ? read_launch(launch) : CallOutcome{};
   // With ranks given, variables that make no sense are no concern: only the group comes from there.
   if (options.world_size == 0 && !outcome.ok()) return outcome;
   if (options.world_size == 0) {
@@ -60,7 +60,7 @@ Outcome set_ranks(const spdld_attach_options& options, AttachRequest& request, u
         "replicas find one another by their job's group, which no launcher's variables tell here: give all of "
         "them the same group");
   }
-  if (const Outcome group = check_text(proto::TextKind::kGroup, request.group); !group.ok()) return group;
+  if (const CallOutcome group = check_text(proto::TextKind::kGroup, request.group); !group.ok()) return group;
   if (request.rank >= request.world_size) {
     return failure(SPDLD_INVALID, "rank " + std::to_string(request.rank) + " is not below world_size " +
                                       std::to_string(request.world_size));
@@ -73,7 +73,7 @@ Outcome set_ranks(const spdld_attach_options& options, AttachRequest& request, u
 }
 
 // Where to begin.
-Outcome set_place(const spdld_attach_options& options, LoaderSettings& settings) {
+CallOutcome set_place(const spdld_attach_options& options, LoaderSettings& settings) {
   AttachRequest& request = settings.request;
   request.position = {options.epoch, options.step};
   if (options.fingerprint) request.fingerprint = options.fingerprint;
@@ -82,7 +82,7 @@ Outcome set_place(const spdld_attach_options& options, LoaderSettings& settings)
     return failure(SPDLD_INVALID, "a state says where to begin: give it, or epoch, step and fingerprint, not both");
   }
   State& state = settings.state.emplace();
-  const Outcome outcome = read_state(options.state, state);
+  const CallOutcome outcome = read_state(options.state, state);
   request.position = state.position;
   request.fingerprint = state.fingerprint;
   request.key_digests = state.key_digests;
@@ -97,7 +97,7 @@ uint64_t loader_key(const AttachRequest& request, const Endpoint& endpoint) {
   return std::hash<std::string>()(key);
 }
 
-Outcome set_join(const spdld_attach_options& options, AttachRequest& request) {
+CallOutcome set_join(const spdld_attach_options& options, AttachRequest& request) {
   const std::string_view join = options.join ? options.join : "";
   const bool has_place = options.state || options.epoch != 0 || options.step != 0;
   if (join.empty()) {
@@ -114,10 +114,10 @@ Outcome set_join(const spdld_attach_options& options, AttachRequest& request) {
 }
 
 // A replay keeps its leases: it must hold no other job of a stream back.
-Outcome set_replay(const spdld_attach_options& options, LoaderSettings& settings) {
+CallOutcome set_replay(const spdld_attach_options& options, LoaderSettings& settings) {
   settings.replay = options.replay;
   settings.tells_pace = settings.replay == 0;
-  Outcome outcome = settings.replay == 0 ? read_replay(settings.replay) : Outcome{};
+  CallOutcome outcome = settings.replay == 0 ? read_replay(settings.replay) : CallOutcome{};
   if (outcome.ok() && settings.replay > kReplayMax) {
     outcome = failure(SPDLD_INVALID, "a replay of " + std::to_string(settings.replay) + " batches is asked for, and " +
                                          std::to_string(kReplayMax) + " are the most");
@@ -130,7 +130,7 @@ Outcome set_replay(const spdld_attach_options& options, LoaderSettings& settings
 
 }  // namespace
 
-Outcome copy_options(const spdld_attach_options* given, spdld_attach_options& options) {
+CallOutcome copy_options(const spdld_attach_options* given, spdld_attach_options& options) {
   options = {};
   if (!given) return failure(SPDLD_INVALID, "attach wants options");
   const size_t size = given->struct_size;
@@ -146,7 +146,7 @@ Outcome copy_options(const spdld_attach_options* given, spdld_attach_options& op
   return {};
 }
 
-Outcome settings_from(const spdld_attach_options& options, LoaderSettings& settings) {
+CallOutcome settings_from(const spdld_attach_options& options, LoaderSettings& settings) {
   AttachRequest& request = settings.request;
   const std::string_view name = options.client_name && *options.client_name ? options.client_name : "c";
   request.client_name = "libspdld " SPDLD_VERSION_TEXT " (" + std::string(name) + ")";
@@ -158,7 +158,7 @@ Outcome settings_from(const spdld_attach_options& options, LoaderSettings& setti
   settings.reconnect_ms = options.reconnect_ms == 0 ? kReconnectDefault_ms : std::max<int64_t>(0, options.reconnect_ms);
   if (options.held_wait_ms != 0) settings.held_wait_ms = std::clamp<int64_t>(options.held_wait_ms, 0, kWaitMax_ms);
   uint32_t local_rank = 0;
-  Outcome outcome = check_text(proto::TextKind::kClient, request.client_name);
+  CallOutcome outcome = check_text(proto::TextKind::kClient, request.client_name);
   if (outcome.ok()) outcome = set_place(options, settings);
   if (outcome.ok()) outcome = set_join(options, request);
   if (outcome.ok()) outcome = set_ranks(options, request, local_rank, settings.job.launched);

@@ -7,9 +7,9 @@ namespace spdld::client {
 
 // Copies the fields that both sides know. SPDLD_UNSUPPORTED: a newer caller has set a field that this library does not
 // know.
-Outcome copy_options(const spdld_attach_options* given, spdld_attach_options& options);
+CallOutcome copy_options(const spdld_attach_options* given, spdld_attach_options& options);
 
 // Reads the environment, the pipeline's file, and finds the socket.
-Outcome settings_from(const spdld_attach_options& options, LoaderSettings& settings);
+CallOutcome settings_from(const spdld_attach_options& options, LoaderSettings& settings);
 
 }  // namespace spdld::client

@@ -20,8 +20,8 @@ void Pushed::begin(const Terms& terms, Position position) {
   ids_ = 0;
 }
 
-Outcome Pushed::push(Position position, std::span<const uint64_t> ids, bool last) {
-  Outcome sound = check(position, ids, last);
+CallOutcome Pushed::push(Position position, std::span<const uint64_t> ids, bool last) {
+  CallOutcome sound = check(position, ids, last);
   if (!sound.ok()) return sound;
   if (!ids.empty()) {
     steps_.push_back({tail_, {ids.begin(), ids.end()}, last});
@@ -33,7 +33,7 @@ Outcome Pushed::push(Position position, std::span<const uint64_t> ids, bool last
   return {};
 }
 
-Outcome Pushed::check(Position position, std::span<const uint64_t> ids, bool last) const {
+CallOutcome Pushed::check(Position position, std::span<const uint64_t> ids, bool last) const {
   const auto refuse = [&](const std::string& what) { return failure(SPDLD_INVALID, what); };
   if (!terms_.is_pushed()) {
     return refuse("pipeline " + terms_.pipeline +
@@ -73,7 +73,7 @@ bool Pushed::pop() {
   return last;
 }
 
-Outcome Pushed::nothing_to_take(Position position) {
+CallOutcome Pushed::nothing_to_take(Position position) {
   return failure(SPDLD_INVALID, "no samples were pushed for " + text_of(position) +
                                     ": push them, or that the epoch ends there, before its batch is taken");
 }

@@ -19,14 +19,14 @@ class Pushed {
 
   // Adds the samples of the next step, or the end of the epoch (with that step, or after the steps pushed before).
   // SPDLD_INVALID, SPDLD_LIMIT: nothing changes.
-  Outcome push(Position position, std::span<const uint64_t> ids, bool last);
+  CallOutcome push(Position position, std::span<const uint64_t> ids, bool last);
   bool empty() const { return steps_.empty(); }
   size_t size() const { return steps_.size(); }
   uint64_t front_size() const { return steps_.empty() ? 0 : steps_.front().ids.size(); }
   // Removes the step in front, which was handed out. Returns whether it is its epoch's last step.
   bool pop();
   // The failure for a next() that has nothing to wait for.
-  static Outcome nothing_to_take(Position position);
+  static CallOutcome nothing_to_take(Position position);
 
   // A PUSH with as many steps from `first` on as a message may have. `first` moves behind them.
   std::span<const uint8_t> message(flatbuffers::FlatBufferBuilder& builder, uint32_t attachment, uint32_t request,
@@ -40,7 +40,7 @@ class Pushed {
     std::vector<uint64_t> ids;
     bool last = false;
   };
-  Outcome check(Position position, std::span<const uint64_t> ids, bool last) const;
+  CallOutcome check(Position position, std::span<const uint64_t> ids, bool last) const;
 
   Terms terms_;
   Position tail_;  // of the step to push next

@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint32_t kRequest = 1;
 
-Outcome find_topic(std::string_view name, proto::Topic& topic) {
+CallOutcome find_topic(std::string_view name, proto::Topic& topic) {
   for (const proto::Topic known : proto::EnumValuesTopic()) {
     if (name != proto::EnumNameTopic(known)) continue;
     topic = known;
@@ -20,7 +20,7 @@ Outcome find_topic(std::string_view name, proto::Topic& topic) {
                      "\": ask for ping, status, list, describe, errors, samples, metrics, trace or page");
 }
 
-Outcome read_answer(Connection& connection, std::string& json) {
+CallOutcome read_answer(Connection& connection, std::string& json) {
   const proto::Message& message = connection.message();
   if (const auto* error = message.body_as_ErrorReply()) {
     return failure(result_of(error->code()), said(error->message()));
@@ -41,11 +41,11 @@ Outcome read_answer(Connection& connection, std::string& json) {
 
 }  // namespace
 
-Outcome query(const char* socket, std::string_view topic_name, const std::string& argument, Deadline deadline,
-              std::string& json) {
+CallOutcome query(const char* socket, std::string_view topic_name, const std::string& argument, Deadline deadline,
+                  std::string& json) {
   proto::Topic topic = proto::Topic::ping;
   Endpoint endpoint;
-  Outcome outcome = find_topic(topic_name, topic);
+  CallOutcome outcome = find_topic(topic_name, topic);
   const std::string fault = proto::text_fault(proto::TextKind::kArgument, argument);
   if (!fault.empty()) outcome = failure(SPDLD_INVALID, "the query's argument " + fault);
   if (outcome.ok()) outcome = find_endpoint(socket, endpoint);

@@ -10,7 +10,7 @@
 namespace spdld::client {
 
 // Never starts a daemon. `socket`: as for find_endpoint.
-Outcome query(const char* socket, std::string_view topic, const std::string& argument, Deadline deadline,
-              std::string& json);
+CallOutcome query(const char* socket, std::string_view topic, const std::string& argument, Deadline deadline,
+                  std::string& json);
 
 }  // namespace spdld::client

@@ -22,7 +22,7 @@ class Replay {
   // `wanted`: how many batches are kept, at most kReplayMax; 0: there is no replay.
   explicit Replay(uint32_t wanted) : wanted_(wanted) {}
 
-  // The caller may hold so many batches: a replay of more could never begin.
+  // The caller may hold `held_max` batches: a replay of more could never begin.
   void bound(uint32_t held_max) { wanted_ = std::min(wanted_, held_max); }
   uint32_t wanted() const { return wanted_; }
   // Whether the batches to replay are there: no other ones come.

@@ -32,9 +32,9 @@ Resident::~Resident() {
   std::erase(list.residents, this);
 }
 
-Outcome Resident::attach(Deadline deadline, spdld_progress progress, void* progress_user) {
+CallOutcome Resident::attach(Deadline deadline, spdld_progress progress, void* progress_user) {
   rest_others(kAtOnceMax - 1);
-  Outcome outcome = loader_.attach(deadline, progress, progress_user);
+  CallOutcome outcome = loader_.attach(deadline, progress, progress_user);
   if (outcome.result == SPDLD_LIMIT && rest_others(0)) {
     // The daemon hears of it on other connections, and stops what fills those slots first.
     const Deadline freed = deadline.or_earlier(Deadline::after_ms(kFreed_ms));

@@ -21,7 +21,7 @@ class Resident {
   ~Resident();
 
   // Attaches as Loader does. Where the daemon has no memory left, this process's other loaders give theirs back first.
-  Outcome attach(Deadline deadline, spdld_progress progress, void* progress_user);
+  CallOutcome attach(Deadline deadline, spdld_progress progress, void* progress_user);
   // Whether another loader of this process is the same rank of the same group, as the daemon knows them.
   bool has_namesake() const;
 

@@ -19,7 +19,7 @@ namespace {
 constexpr size_t kPathBytesMax = 4096;
 constexpr std::string_view kSuffix = ".toml";
 
-Outcome read_file(const std::string& path, std::string& text) {
+CallOutcome read_file(const std::string& path, std::string& text) {
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status = {};
   if (!file || ::fstat(file.get(), &status) != 0) {
@@ -43,7 +43,7 @@ Outcome read_file(const std::string& path, std::string& text) {
   return {};
 }
 
-Outcome make_absolute(const std::string& path, std::string& absolute) {
+CallOutcome make_absolute(const std::string& path, std::string& absolute) {
   std::error_code error;
   absolute = std::filesystem::absolute(path, error).lexically_normal().string();
   if (error) return failure(SPDLD_INVALID, "the current directory is gone, so that " + path + " means nothing");
@@ -52,8 +52,8 @@ Outcome make_absolute(const std::string& path, std::string& absolute) {
 
 // A spec may lie in a folder whose path can't be sent, as long as its own uris are absolute: the daemon refuses the
 // others. `is_told`: the caller named the folder.
-Outcome set_folder(const std::string& path, bool is_told, std::string& folder) {
-  const Outcome outcome = make_absolute(path, folder);
+CallOutcome set_folder(const std::string& path, bool is_told, std::string& folder) {
+  const CallOutcome outcome = make_absolute(path, folder);
   if (!outcome.ok()) return outcome;
   const std::string fault = proto::text_fault(proto::TextKind::kFolder, folder);
   if (fault.empty()) return {};
@@ -64,7 +64,7 @@ Outcome set_folder(const std::string& path, bool is_told, std::string& folder) {
 
 }  // namespace
 
-Outcome read_pipeline(const spdld_attach_options& options, AttachRequest& request) {
+CallOutcome read_pipeline(const spdld_attach_options& options, AttachRequest& request) {
   const std::string_view pipeline = options.pipeline ? options.pipeline : "";
   if (pipeline.empty() == (options.spec == nullptr)) {
     return failure(SPDLD_INVALID, "attach wants either a pipeline (a name, or a path ending in .toml) or a spec");
@@ -87,7 +87,7 @@ Outcome read_pipeline(const spdld_attach_options& options, AttachRequest& reques
                                       fault + ", and a path to a pipeline's file ends in .toml");
   }
   const std::string path(pipeline);
-  const Outcome outcome = read_file(path, request.spec);
+  const CallOutcome outcome = read_file(path, request.spec);
   if (!outcome.ok()) return outcome;
   if (request.spec.empty()) return failure(SPDLD_INVALID, "the pipeline file " + path + " is empty");
   const std::string folder = std::filesystem::path(path).parent_path().string();

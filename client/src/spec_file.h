@@ -7,6 +7,6 @@ namespace spdld::client {
 
 // Fills the pipeline or the spec of a request, with its folder as an absolute path. Arguments as in
 // spdld_attach_options; relative paths are taken from the current directory.
-Outcome read_pipeline(const spdld_attach_options& options, AttachRequest& request);
+CallOutcome read_pipeline(const spdld_attach_options& options, AttachRequest& request);
 
 }  // namespace spdld::client

@@ -36,7 +36,7 @@ std::array<uint64_t, kNumbers> numbers_of(const State& state) {
 
 std::string in_quotes(std::string_view name) { return "\"" + std::string(name) + "\""; }
 
-Outcome damaged(const std::string& how) {
+CallOutcome damaged(const std::string& how) {
   return failure(SPDLD_INVALID, "the state is not one that a loader gave: " + how);
 }
 
@@ -47,7 +47,7 @@ const FlatMember* find(const std::vector<FlatMember>& members, std::string_view 
 }
 
 // The members are exactly the names of the format, each once.
-Outcome check_names(const std::vector<FlatMember>& members) {
+CallOutcome check_names(const std::vector<FlatMember>& members) {
   for (const FlatMember& member : members) {
     const auto is_named = [&member](const auto& name) { return member.name == name; };
     const bool is_text = member.name == kKeys || std::any_of(kTexts.begin(), kTexts.end(), [&](const TextField& field) {
@@ -62,7 +62,7 @@ Outcome check_names(const std::vector<FlatMember>& members) {
   return {};
 }
 
-Outcome check_numbers(const State& state) {
+CallOutcome check_numbers(const State& state) {
   const Position& position = state.position;
   if (state.global_size == 0 || state.world_size == 0) return damaged("a size is 0");
   if (position.epoch >= kEpochEnd) return damaged("its epoch is " + std::to_string(position.epoch));
@@ -119,7 +119,7 @@ std::string to_json(const State& state) {
   return json + "}";
 }
 
-Outcome read_state(std::string_view json, State& state) {
+CallOutcome read_state(std::string_view json, State& state) {
   std::vector<FlatMember> members;
   const std::string fault = read_flat_object(json, members);
   const FlatMember* const format = find(members, "format");
@@ -135,7 +135,7 @@ Outcome read_state(std::string_view json, State& state) {
                    "the state is of a replay (SPDLD_REPLAY), which saw the same few batches again and again: load a "
                    "state of a run without it");
   }
-  const Outcome outcome = check_names(members);
+  const CallOutcome outcome = check_names(members);
   if (!outcome.ok()) return outcome;
   if (!format || format->number != kFormat) return damaged("its \"format\" is not " + std::to_string(kFormat));
   State read;
@@ -161,12 +161,12 @@ Outcome read_state(std::string_view json, State& state) {
   read.global_size = numbers[kGlobalSize];
   read.world_size = numbers[kWorldSize];
   if (const FlatMember* const skip = find(members, kSkipSteps)) read.skip_steps = skip->number;
-  const Outcome sound = check_numbers(read);
+  const CallOutcome sound = check_numbers(read);
   if (sound.ok()) state = std::move(read);
   return sound;
 }
 
-Outcome check_state(const State& state, const Terms& terms) {
+CallOutcome check_state(const State& state, const Terms& terms) {
   // Another number of ranks may divide the last two steps otherwise. All steps but the last begin at the same sample.
   const bool is_before_division = state.position.step + 1 < terms.steps_per_epoch &&
                                   proto::differ_in_last_step_alone(state.fingerprint, terms.fingerprint);
@@ -200,7 +200,7 @@ Position position_in(const State& state, const Terms& terms) {
   return {state.position.epoch, step};
 }
 
-Outcome find_position(const State& state, const Terms& terms, Position& position) {
+CallOutcome find_position(const State& state, const Terms& terms, Position& position) {
   position = position_in(state, terms);
   if (state.skip_steps == 0) return {};
   const auto too_many = [&](const std::string& why) {

@@ -26,11 +26,11 @@ std::string to_json(const State& state);
 
 // SPDLD_INVALID, with a sentence: the state is damaged, of another format, of a replay, or has numbers that no loader
 // has.
-Outcome read_state(std::string_view json, State& state);
+CallOutcome read_state(std::string_view json, State& state);
 
 // Whether the state is from a loader of these terms. SPDLD_CHANGED: it is from another loader; the sentence names what
 // differs. SPDLD_INVALID: the terms fit, but have no such position.
-Outcome check_state(const State& state, const Terms& terms);
+CallOutcome check_state(const State& state, const Terms& terms);
 // The keys that differ, for the sentence about a daemon that came back with other terms; as proto::key_note().
 std::string key_note(const Terms& before, const Terms& now);
 // The end of a sentence about a changed state: how to load it nevertheless.
@@ -39,7 +39,8 @@ std::string way_around(bool attached);
 // The position of any state under these terms. With another global batch it is the position after as many samples,
 // rounded down to a step; a position beyond the epoch's last step is the next epoch's beginning.
 Position position_in(const State& state, const Terms& terms);
-// The same behind the steps that the state leaves out. SPDLD_INVALID: the run ends before.
-Outcome find_position(const State& state, const Terms& terms, Position& position);
+// The position of any state under these terms, behind the steps that the state leaves out. SPDLD_INVALID: the run ends
+// before.
+CallOutcome find_position(const State& state, const Terms& terms, Position& position);
 
 }  // namespace spdld::client

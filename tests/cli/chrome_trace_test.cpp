@@ -13,7 +13,7 @@ using config::Json;
 
 namespace {
 
-enum Kind : uint64_t {
+enum NoteNumber : uint64_t {
   kFetch,
   kDecode,
   kPublish,

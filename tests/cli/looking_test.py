@@ -180,7 +180,7 @@ class Samples(LookingCase):
             self.assertEqual(self.ids(file, "--epoch", 1, "--step", 1), first)
 
 
-class Data(LookingCase):
+class WhetherDataIsThere(LookingCase):
     def test_check_looks_whether_the_data_is_there(self):
         fine = self.ctl("check", self.file)
         self.assert_code(fine, FINE)

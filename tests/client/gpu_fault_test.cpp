@@ -201,7 +201,7 @@ TEST_CASE("evidence that no test can make: another user, and the daemon's own pr
     evidence.by_handle = false;
     MUST(client::explain_import(driver, vague, evidence).text.find("failed: ") == 0);
     evidence.daemon_pid = ::getpid();
-    const client::Outcome outcome = client::explain_import(driver, vague, evidence);
+    const client::CallOutcome outcome = client::explain_import(driver, vague, evidence);
     MUST(outcome.text.find("same-process: ") == 0 && outcome.result == SPDLD_UNSUPPORTED);
     evidence = {true, true, 1, ::geteuid(), 0, 0};
     MUST(client::explain_import(driver, vague, evidence).text.find("mig: ") == 0);

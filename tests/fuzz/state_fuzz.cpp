@@ -32,7 +32,7 @@ std::string text_of(const uint8_t* bytes, size_t size) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   State state;
-  const Outcome outcome = read_state(text_of(bytes, size), state);
+  const CallOutcome outcome = read_state(text_of(bytes, size), state);
   require(outcome.ok() == outcome.text.empty());
   if (!outcome.ok()) return 0;
   State again;
@@ -44,7 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   Terms terms;
   terms.key_digests = "a/b=AAAAAAAAAAA /d=AAAAAAAAAAB";
   terms.fingerprint = "1-615b-c0ffee-30", terms.seed = 17, terms.global_size = 48, terms.steps_per_epoch = 100;
-  const Outcome checked = check_state(state, terms);
+  const CallOutcome checked = check_state(state, terms);
   require(checked.ok() == checked.text.empty());
   const Position position = position_in(state, terms);
   require(position.step < terms.steps_per_epoch && position.epoch >= state.position.epoch);

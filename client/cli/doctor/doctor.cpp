@@ -26,7 +26,7 @@ ExitCode doctor_command(const Globals& globals, const std::string& file) {
   return doctor::count_of(findings, doctor::Level::kFail) > 0 ? kWrong : kFine;
 }
 
-void declare_doctor(config::Arguments command, const Globals& globals, Run& run) {
+void declare_doctor(config::Arguments command, const Globals& globals, RunCommand& run) {
   const auto file = std::make_shared<std::string>();
   command.text("--config", *file, "FILE", std::string("the daemon's settings file (default: ") + kSettingsFile + ")");
   run = [&globals, file] { return doctor_command(globals, *file); };

@@ -43,7 +43,7 @@ ExitCode export_listing(const Globals& globals, const std::string& pipeline, con
   return kFine;
 }
 
-void declare_export(config::Arguments command, const Globals& globals, Run& run) {
+void declare_export(config::Arguments command, const Globals& globals, RunCommand& run) {
   const auto words = std::make_shared<std::pair<std::string, std::string>>();
   command.word("PIPELINE", words->first, "a pipeline's file (.toml), or its name");
   command.word("FILE", words->second,

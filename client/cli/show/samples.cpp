@@ -125,7 +125,7 @@ ExitCode samples(const Globals& globals, const SamplesWishes& wishes) {
   return kFine;
 }
 
-void declare_samples(config::Arguments command, const Globals& globals, Run& run) {
+void declare_samples(config::Arguments command, const Globals& globals, RunCommand& run) {
   const auto wishes = std::make_shared<SamplesWishes>();
   command.word("PIPELINE", wishes->pipeline, "a pipeline's name, as `spdlctl ls` shows it, or its file (.toml)");
   command.number("--epoch", wishes->epoch, 0, kPlaceMax, "E", "the epoch, counted from 0");

@@ -247,7 +247,7 @@ ExitCode show(const Globals& globals, const ShowWishes& wishes) {
   return kFine;
 }
 
-void declare_show(config::Arguments command, const Globals& globals, Run& run) {
+void declare_show(config::Arguments command, const Globals& globals, RunCommand& run) {
   const auto wishes = std::make_shared<ShowWishes>();
   command.word("PIPELINE", wishes->file, "a pipeline file (.toml, .json)");
   command.optional_word("SHEET", wishes->path,

@@ -14,8 +14,8 @@ namespace spdld::cli {
 
 class Values {
  public:
-  // The part of the sample at this place in the batch. Precondition: the batch holds so many samples, and lies in host
-  // memory.
+  // The part of sample number `sample` of the batch. Precondition: the batch holds more samples than that, and lies in
+  // host memory.
   Values(const Batch& batch, const std::string& name, uint64_t sample);
 
   spdld_dtype dtype() const { return dtype_; }

@@ -33,7 +33,7 @@ void append_us(std::string& text, int64_t ns) {
 
 }  // namespace
 
-const std::vector<ChromeTrace::Kind> ChromeTrace::kKinds = {
+const std::vector<ChromeTrace::NoteType> ChromeTrace::kNoteTypes = {
     {"fetch", "fetch", Form::kInterval, true},
     {"decode", "decode", Form::kInterval, true},
     {"finish", "finish", Form::kInterval, false},
@@ -76,10 +76,11 @@ std::optional<TraceNote> parse_trace_note(std::string_view line) {
 
 ChromeTrace::ChromeTrace(TraceHead head, Write write) : head_(std::move(head)), write_(std::move(write)) {
   for (const std::string& name : head_.kinds) {
-    const auto at = std::find_if(kKinds.begin(), kKinds.end(), [&](const Kind& kind) { return kind.name == name; });
-    kinds_.push_back(at == kKinds.end() ? nullptr : &*at);
+    const auto at =
+        std::find_if(kNoteTypes.begin(), kNoteTypes.end(), [&](const NoteType& type) { return type.name == name; });
+    types_.push_back(at == kNoteTypes.end() ? nullptr : &*at);
   }
-  counts_.resize(kinds_.size());
+  counts_.resize(types_.size());
   text_ = "{\"displayTimeUnit\":\"ns\",\n\"traceEvents\":[\n";
   begin_event("M", "process_name", 0);
   text_ += ",\"args\":{\"name\":" + json_text("spdld, pipeline " + head_.pipeline) + "}";
@@ -111,52 +112,52 @@ void ChromeTrace::end_event() {
 }
 
 void ChromeTrace::add(const TraceNote& note) {
-  if (note.kind >= kinds_.size() || note.thread >= head_.threads.size() || !kinds_[note.kind]) return;
-  const Kind& kind = *kinds_[note.kind];
+  if (note.kind >= types_.size() || note.thread >= head_.threads.size() || !types_[note.kind]) return;
+  const NoteType& type = *types_[note.kind];
   counts_[note.kind]++;
-  switch (kind.form) {
+  switch (type.form) {
     case Form::kLevel:
-      return add_level(kind, note);
+      return add_level(type, note);
     case Form::kSlots:
-      return add_slots(kind, note);
+      return add_slots(type, note);
     case Form::kInterval:
     case Form::kBar:
-      return add_interval(kind, note);
+      return add_interval(type, note);
   }
 }
 
 // An interval that began before the recording is shown from the recording's beginning on. An interval without length
 // would take no flow.
-void ChromeTrace::add_interval(const Kind& kind, const TraceNote& note) {
+void ChromeTrace::add_interval(const NoteType& type, const TraceNote& note) {
   const int64_t from_ns = std::max<int64_t>(note.start_ns, 0);
   const int64_t to_ns = std::max(note.start_ns + static_cast<int64_t>(note.duration_ns), from_ns + 1);
   std::string args = "{\"batch\":";
   append_number(args, note.batch);
-  const bool is_of_reader = kind.shown == "READY" || kind.shown == "RELEASE";
-  if (kind.is_of_sample || is_of_reader)
+  const bool is_of_reader = type.shown == "READY" || type.shown == "RELEASE";
+  if (type.is_of_sample || is_of_reader)
     append_number(args += is_of_reader ? ",\"reader\":" : ",\"index\":", note.index);
-  if (kind.is_of_sample) append_number(args += ",\"sample\":", note.sample);
+  if (type.is_of_sample) append_number(args += ",\"sample\":", note.sample);
   if (note.value > 0) append_number(args += ",\"bytes\":", note.value);
   if (note.failed) args += ",\"failed\":true";
   args += '}';
-  if (kind.form == Form::kBar)
-    return add_bar(kind.shown, kind.is_of_sample ? "samples" : "batches", from_ns, to_ns, args);
+  if (type.form == Form::kBar)
+    return add_bar(type.shown, type.is_of_sample ? "samples" : "batches", from_ns, to_ns, args);
   const int64_t thread = head_.threads[note.thread].id;
-  begin_event("X", kind.shown, from_ns);
+  begin_event("X", type.shown, from_ns);
   text_ += ",\"dur\":";
   append_us(text_, to_ns - from_ns);
   append_number(text_ += ",\"tid\":", thread);
   text_ += ",\"args\":" + args;
   end_event();
-  note_stop(kind, note, {note.batch, note.index, from_ns, to_ns, thread});
+  note_stop(type, note, {note.batch, note.index, from_ns, to_ns, thread});
 }
 
-void ChromeTrace::note_stop(const Kind& kind, const TraceNote& note, const Stop& stop) {
-  if (kind.is_of_sample)
+void ChromeTrace::note_stop(const NoteType& type, const TraceNote& note, const Stop& stop) {
+  if (type.is_of_sample)
     samples_.push_back(stop);
-  else if (kind.shown == "READY")
+  else if (type.shown == "READY")
     readies_.push_back(stop);
-  else if (kind.shown == "RELEASE")
+  else if (type.shown == "RELEASE")
     releases_.push_back(stop);
   else
     ends_[note.batch].push_back(stop);
@@ -173,21 +174,21 @@ void ChromeTrace::add_bar(std::string_view name, const char* category, int64_t f
   }
 }
 
-void ChromeTrace::add_level(const Kind& kind, const TraceNote& note) {
-  begin_event("C", kind.shown, std::max<int64_t>(note.start_ns, 0));
+void ChromeTrace::add_level(const NoteType& type, const TraceNote& note) {
+  begin_event("C", type.shown, std::max<int64_t>(note.start_ns, 0));
   append_number(text_ += ",\"args\":{\"now\":", note.value);
   text_ += '}';
   end_event();
 }
 
 // The four levels of a ring come one after another, and make one counter.
-void ChromeTrace::add_slots(const Kind& kind, const TraceNote& note) {
+void ChromeTrace::add_slots(const NoteType& type, const TraceNote& note) {
   if (note.sample >= head_.rings.size()) return;
   std::string& levels = slots_[note.sample];
-  if (kind.shown == "free") levels.clear();
-  levels += (levels.empty() ? "\"" : ",\"") + std::string(kind.shown) + "\":";
+  if (type.shown == "free") levels.clear();
+  levels += (levels.empty() ? "\"" : ",\"") + std::string(type.shown) + "\":";
   append_number(levels, note.value);
-  if (kind.shown != "held") return;
+  if (type.shown != "held") return;
   begin_event("C", "slots of " + head_.rings[note.sample], std::max<int64_t>(note.start_ns, 0));
   text_ += ",\"args\":{" + levels + "}";
   end_event();
@@ -260,8 +261,8 @@ void ChromeTrace::finish(uint64_t dropped) {
 
 uint64_t ChromeTrace::count(std::string_view kind) const {
   uint64_t count = 0;
-  for (size_t i = 0; i < kinds_.size(); i++)
-    if (kinds_[i] && kinds_[i]->name == kind) count += counts_[i];
+  for (size_t i = 0; i < types_.size(); i++)
+    if (types_[i] && types_[i]->name == kind) count += counts_[i];
   return count;
 }
 

@@ -59,13 +59,13 @@ class ChromeTrace {
 
  private:
   enum class Form : uint8_t { kInterval, kBar, kLevel, kSlots };
-  struct Kind {
+  struct NoteType {
     std::string_view name;   // in the daemon's answer
     std::string_view shown;  // in the file
     Form form;
     bool is_of_sample;  // or of a batch
   };
-  static const std::vector<Kind> kKinds;
+  static const std::vector<NoteType> kNoteTypes;
   // An interval that a flow passes.
   struct Stop {
     uint64_t batch = 0, index = 0;
@@ -75,18 +75,18 @@ class ChromeTrace {
 
   void begin_event(const char* phase, std::string_view name, int64_t at_ns);
   void end_event();
-  void add_interval(const Kind& kind, const TraceNote& note);
+  void add_interval(const NoteType& type, const TraceNote& note);
   void add_bar(std::string_view name, const char* category, int64_t from_ns, int64_t to_ns, const std::string& args);
-  void add_level(const Kind& kind, const TraceNote& note);
-  void add_slots(const Kind& kind, const TraceNote& note);
-  void note_stop(const Kind& kind, const TraceNote& note, const Stop& stop);
+  void add_level(const NoteType& type, const TraceNote& note);
+  void add_slots(const NoteType& type, const TraceNote& note);
+  void note_stop(const NoteType& type, const TraceNote& note, const Stop& stop);
   void add_flow(std::string_view name, const std::vector<Stop>& stops);
   void add_sample_flows();
   void add_batch_flows();
 
   const TraceHead head_;
   const Write write_;
-  std::vector<const Kind*> kinds_;  // by the daemon's number; none: not known here
+  std::vector<const NoteType*> types_;  // by the daemon's number; none: not known here
   std::vector<uint64_t> counts_;
   std::string text_;                            // not written yet
   uint64_t events_ = 0, last_id_ = 0;           // ids of bars and flows

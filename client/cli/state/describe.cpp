@@ -30,7 +30,7 @@ ExitCode describe(const Globals& globals, const DescribeWishes& wishes) {
   return show_or_watch(globals, look, wishes.watching, kIntervalS);
 }
 
-void declare_describe(config::Arguments command, const Globals& globals, Run& run) {
+void declare_describe(config::Arguments command, const Globals& globals, RunCommand& run) {
   const auto wishes = std::make_shared<DescribeWishes>();
   command.word("PIPELINE", wishes->pipeline, "the pipeline's name, as `spdlctl ls` shows it");
   declare_watching(command, wishes->watching, "draw the view again and again, with rates and times left, until Ctrl-C",

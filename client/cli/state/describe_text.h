@@ -11,7 +11,7 @@ namespace spdld::cli {
 // `document` is the daemon's answer to "describe"; `moving` has the lines of Activity (activity.h) about it. Both
 // functions throw Failure where fields are missing.
 std::string describe_text(const config::Json& document, const Facts& moving, const Page& page);
-// The same for a screen that may have room for the first lines alone: the lines that change come first.
+// The text for a screen that may have room for the first lines alone: the lines that change come first.
 std::string watch_text(const config::Json& document, const Facts& moving, const Page& page);
 
 }  // namespace spdld::cli

@@ -138,7 +138,7 @@ struct ErrorsWishes {
   std::optional<double> interval_s;
 };
 
-void declare_errors(config::Arguments command, const Globals& globals, Run& run) {
+void declare_errors(config::Arguments command, const Globals& globals, RunCommand& run) {
   const auto wishes = std::make_shared<ErrorsWishes>();
   command.optional_word("PIPELINE", wishes->pipeline, "show only the errors of this pipeline");
   command.flag("--last", wishes->last, "show the errors that the last private daemon left behind; needs no daemon");

@@ -169,7 +169,7 @@ ExitCode ping(const Globals& globals) {
   return kFine;
 }
 
-void declare_ls(config::Arguments, const Globals& globals, Run& run) {
+void declare_ls(config::Arguments, const Globals& globals, RunCommand& run) {
   run = [&globals] { return list(globals); };
 }
 
@@ -178,11 +178,11 @@ constexpr const char* kLsMore =
     "CPU is the pipeline's share of all pipelines' decoding time in the last ten seconds. If pipelines want more time "
     "than there is, they share it by WEIGHT (cpu_weight in the pipeline's file, or in the daemon's file).";
 
-void declare_ping(config::Arguments, const Globals& globals, Run& run) {
+void declare_ping(config::Arguments, const Globals& globals, RunCommand& run) {
   run = [&globals] { return ping(globals); };
 }
 
-void declare_status(config::Arguments, const Globals& globals, Run& run) {
+void declare_status(config::Arguments, const Globals& globals, RunCommand& run) {
   run = [&globals] { return status(globals); };
 }
 

@@ -113,7 +113,7 @@ ExitCode trace(const Globals& globals, const TraceWishes& wishes) {
   return kFine;
 }
 
-void declare_trace(config::Arguments command, const Globals& globals, Run& run) {
+void declare_trace(config::Arguments command, const Globals& globals, RunCommand& run) {
   const auto wishes = std::make_shared<TraceWishes>();
   command.word("PIPELINE", wishes->pipeline, "the pipeline's name, as `spdlctl ls` shows it");
   command.word("FILE", wishes->file,

@@ -71,7 +71,7 @@ ExitCode users(const Globals& globals) {
   return kFine;
 }
 
-void declare_users(config::Arguments, const Globals& globals, Run& run) {
+void declare_users(config::Arguments, const Globals& globals, RunCommand& run) {
   run = [&globals] { return users(globals); };
 }
 

@@ -30,7 +30,7 @@ ExitCode why(const Globals& globals, const WhyWishes& wishes) {
   return show_or_watch(globals, look, wishes.watching, kWhyIntervalS);
 }
 
-void declare_why(config::Arguments command, const Globals& globals, Run& run) {
+void declare_why(config::Arguments command, const Globals& globals, RunCommand& run) {
   const auto wishes = std::make_shared<WhyWishes>();
   command.word("PIPELINE", wishes->pipeline, "the pipeline's name, as `spdlctl ls` shows it");
   declare_watching(command, wishes->watching, "judge again and again, until Ctrl-C",

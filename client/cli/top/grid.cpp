@@ -120,13 +120,13 @@ Line Grid::line(const Row& row, const std::vector<Place>& places) const {
   return line;
 }
 
-Lines Grid::lines(size_t columns, const Part& part) const {
+Lines Grid::lines(size_t columns, const Window& window) const {
   const std::vector<Place> fitting = places(columns);
-  Lines lines = {head(fitting, columns, part.sort)};
-  const size_t end = part.first + std::min(part.count, rows_.size() - std::min(rows_.size(), part.first));
-  for (size_t r = part.first; r < end; r++) {
+  Lines lines = {head(fitting, columns, window.sort)};
+  const size_t end = window.first + std::min(window.count, rows_.size() - std::min(rows_.size(), window.first));
+  for (size_t r = window.first; r < end; r++) {
     lines.push_back(line(rows_[r], fitting));
-    lines.back().is_reversed = part.selected == r;
+    lines.back().is_reversed = window.selected == r;
   }
   return lines;
 }

@@ -52,12 +52,12 @@ class Grid {
   std::vector<std::string> keys() const;
 
   // A head line, and the rows from `first` on, `count` at most. `selected` is the row that is marked.
-  struct Part {
+  struct Window {
     size_t first = 0, count = SIZE_MAX;
     std::optional<size_t> selected;
     std::optional<Sort> sort;  // marks the head
   };
-  Lines lines(size_t columns, const Part& part) const;
+  Lines lines(size_t columns, const Window& window) const;
   Table table() const;
 
  private:

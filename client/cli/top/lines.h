@@ -1,6 +1,6 @@
-// Lines of coloured text for a screen of so many columns. A column holds an ASCII character; some characters take two
-// columns, and marks that stand on others take none. Texts are UTF-8 without control characters (safe_text). Pure; any
-// thread.
+// Lines of coloured text for a screen of a given number of columns. A column holds an ASCII character; some characters
+// take two columns, and marks that stand on others take none. Texts are UTF-8 without control characters (safe_text).
+// Pure; any thread.
 #pragma once
 
 #include <cstddef>

@@ -16,7 +16,7 @@ namespace spdld::cli::top {
 struct PipelineSight {
   std::string name;
   std::string key;                        // the name; of further pipelines with this name: also their number
-  const config::Json* now = nullptr;      // totals; never null, as the others
+  const config::Json* now = nullptr;      // totals; never null, nor are the documents below
   const config::Json* rates = nullptr;    // of the window
   const config::Json* verdict = nullptr;  // empty: none
 };

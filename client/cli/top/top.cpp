@@ -70,7 +70,7 @@ ExitCode top_of(const Globals& globals, const TopWishes& wishes) {
   return kFine;
 }
 
-void declare_top(config::Arguments command, const Globals& globals, Run& run) {
+void declare_top(config::Arguments command, const Globals& globals, RunCommand& run) {
   const auto wishes = std::make_shared<TopWishes>();
   command.optional_word("PIPELINE", wishes->pipeline, "only this pipeline, opened");
   command.flag("-b,--batch", wishes->is_batch, "write plain text, look by look; so it is where there is no terminal");

@@ -252,9 +252,9 @@ void TopScreen::add_list(Lines& lines, const Sight& sight, const Size& size) {
   if (has_more) room--;
   walk().fit(room);
   page_ = room;
-  Grid::Part part{walk().first, room, std::nullopt, walk().sort};
-  if (!grid.empty()) part.selected = walk().at;
-  for (Line& line : grid.lines(size.columns, part)) lines.push_back(std::move(line));
+  Grid::Window window{walk().first, room, std::nullopt, walk().sort};
+  if (!grid.empty()) window.selected = walk().at;
+  for (Line& line : grid.lines(size.columns, window)) lines.push_back(std::move(line));
   if (grid.empty())
     lines.push_back(line_of(pane_ == Pane::kSessions ? "no trainer is attached" : "no pipeline is open", Style::kDim));
   if (has_more)
@@ -303,7 +303,7 @@ Line TopScreen::keys_line(size_t columns) const {
 Lines help_lines(size_t columns) {
   Lines lines;
   for (const char* const line : kHelp)
-    for (const std::string& part : broken(line, columns)) lines.push_back(line_of(part));
+    for (const std::string& window : broken(line, columns)) lines.push_back(line_of(window));
   return lines;
 }
 

@@ -33,7 +33,8 @@ bool is_hidden(const spdld_tensor& tensor) { return tensor.role == SPDLD_OFFSETS
 
 }  // namespace
 
-Batch::Batch(spdld::Batch lease, nb::object convert, std::shared_ptr<Parked> parked, std::shared_ptr<const Info> origin)
+Batch::Batch(spdld::Batch lease, nb::object convert, std::shared_ptr<Parked> parked,
+             std::shared_ptr<const LoaderInfo> origin)
     : lease_(std::move(lease)),
       origin_(std::move(origin)),
       convert_(std::move(convert)),

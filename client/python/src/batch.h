@@ -16,14 +16,14 @@
 
 namespace spdld::python {
 
-struct Info;
+struct LoaderInfo;
 
 class Batch {
  public:
   // `convert` turns a Tensor into the array of the user's framework; None: users get the Tensor itself. `parked`: as in
   // Tensor. `origin`: of the loader.
   Batch(spdld::Batch lease, nanobind::object convert, std::shared_ptr<Parked> parked,
-        std::shared_ptr<const Info> origin);
+        std::shared_ptr<const LoaderInfo> origin);
 
   const spdld_batch_info& info() const { return info_; }
   const std::vector<std::string>& names() const { return names_; }
@@ -57,7 +57,7 @@ class Batch {
   bool on_gpu() const { return info_.memory == SPDLD_CUDA_HANDLE || info_.memory == SPDLD_CUDA_FD; }
 
   spdld::Batch lease_;
-  std::shared_ptr<const Info> origin_;
+  std::shared_ptr<const LoaderInfo> origin_;
   nanobind::object convert_;
   std::shared_ptr<Parked> parked_;
   spdld_batch_info info_;

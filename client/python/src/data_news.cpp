@@ -35,7 +35,7 @@ std::vector<std::string> missing_news(const spdld_loader* loader, const std::str
   return {text};
 }
 
-std::vector<std::string> empty_news(const Info& info) {
+std::vector<std::string> empty_news(const LoaderInfo& info) {
   if (info.empty_steps == 0) return {};
   const bool is_one = info.empty_steps == 1;
   return {"pipeline " + info.pipeline + ": in " + std::to_string(info.empty_steps) + " of the " +

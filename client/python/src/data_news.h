@@ -9,13 +9,13 @@
 
 namespace spdld::python {
 
-struct Info;
+struct LoaderInfo;
 
 // Sentences about data that the data set misses; none: the data set is whole.
 std::vector<std::string> missing_news(const spdld_loader* loader, const std::string& pipeline);
 
 // A sentence where some ranks get batches without samples, whose mean is not a number.
-std::vector<std::string> empty_news(const Info& info);
+std::vector<std::string> empty_news(const LoaderInfo& info);
 
 // With the GIL: gives Python's warnings, each a spdld.DataWarning at the line of the user's program. Throws where the
 // user has turned warnings into errors.

@@ -12,7 +12,7 @@ namespace spdld::python {
 // Gives a spdld.SpdldWarning at the line of the caller's program; throws where the program has turned warnings into
 // errors.
 void warn(const std::string& sentence);
-// The same for the calling thread's last failed call.
+// Raises the error of the calling thread's last failed call.
 [[noreturn]] void raise_last(spdld_result result);
 // Runs Python's signal handlers; throws what they raise (KeyboardInterrupt).
 void check_signals();

@@ -113,7 +113,7 @@ const char* name_of(spdld_memory memory) {
   return "host";
 }
 
-Info read_info(const spdld_loader* loader) {
+LoaderInfo read_info(const spdld_loader* loader) {
   spdld_info info{};
   info.struct_size = sizeof info;
   const spdld_result result = spdld_get_info(loader, &info);
@@ -179,7 +179,7 @@ Loader::Loader(const spdld::AttachOptions& options, std::optional<double> timeou
     const Closing closing(display);
     loader_ = attach(options, Patience(timeout_s), timeout_s.has_value(), display);
   }
-  info_ = std::make_shared<const Info>(read_info(loader_.get()));
+  info_ = std::make_shared<const LoaderInfo>(read_info(loader_.get()));
   const nb::object made = converter(info_->memory, info_->device);
   convert_ = made[0];
   order_ = made[1];

@@ -23,7 +23,7 @@
 namespace spdld::python {
 
 // spdld_info, with its own texts: readable after the loader was closed.
-struct Info {
+struct LoaderInfo {
   std::string pipeline, fingerprint, daemon, group;
   uint32_t rank = 0, world_size = 1;
   uint64_t batch_size = 0, global_size = 0, samples = 0, steps_per_epoch = 0, epochs = 0, seed = 0, slot_bytes = 0;
@@ -51,7 +51,8 @@ class Loader {
  public:
   // Attaches as spdld_attach does, and waits for the answer; `options` come without timeout and progress. `display`:
   // called as spdld_progress says, and its close() at the end; or None. `converter`: called once, with the batches'
-  // memory and device (as in Info). It returns the function that turns a Tensor into the framework's array, or None.
+  // memory and device (as in LoaderInfo). It returns the function that turns a Tensor into the framework's array, or
+  // None.
   Loader(const spdld::AttachOptions& options, std::optional<double> timeout_s, std::string framework,
          const nanobind::object& display, const nanobind::object& converter);
   ~Loader();
@@ -79,7 +80,7 @@ class Loader {
   bool shared();
   void close();
 
-  const Info& info() const { return *info_; }
+  const LoaderInfo& info() const { return *info_; }
   const std::string& framework() const { return framework_; }
   std::pair<uint64_t, uint64_t> position() const;
   std::string describe() const;
@@ -123,8 +124,8 @@ class Loader {
   const bool has_replicas_;
   const bool held_wait_given_;
   nanobind::object convert_, order_;
-  std::shared_ptr<Parked> parked_;    // where there is an order_
-  std::shared_ptr<const Info> info_;  // batches have it too
+  std::shared_ptr<Parked> parked_;          // where there is an order_
+  std::shared_ptr<const LoaderInfo> info_;  // batches have it too
 
   // No thread waits for it with the GIL, and no Python code runs under it (a signal's handler may call in here again).
   std::timed_mutex turn_;

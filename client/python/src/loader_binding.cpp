@@ -1,4 +1,4 @@
-// The binding of Loader and Info to Python.
+// The binding of Loader and LoaderInfo to Python.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -21,7 +21,7 @@ nb::object path_text(const std::string& name) {
   return text;
 }
 
-const std::vector<std::string>& class_names(const Info& info) {
+const std::vector<std::string>& class_names(const LoaderInfo& info) {
   if (info.classes->size() != info.class_count) {
     raise(SPDLD_LIMIT, "the names of the " + std::to_string(info.class_count) +
                            " classes have more than 16 MiB in all, so they are not sent to trainers");
@@ -29,13 +29,13 @@ const std::vector<std::string>& class_names(const Info& info) {
   return *info.classes;
 }
 
-nb::list classes_of(const Info& info) {
+nb::list classes_of(const LoaderInfo& info) {
   nb::list names;
   for (const std::string& name : class_names(info)) names.append(path_text(name));
   return names;
 }
 
-nb::dict class_to_idx_of(const Info& info) {
+nb::dict class_to_idx_of(const LoaderInfo& info) {
   nb::dict numbers;
   uint64_t number = 0;
   for (const std::string& name : class_names(info)) numbers[path_text(name)] = number++;
@@ -43,42 +43,44 @@ nb::dict class_to_idx_of(const Info& info) {
 }
 
 void bind_info(nb::module_& module) {
-  nb::class_<Info>(
+  nb::class_<LoaderInfo>(
       module, "Info",
       "Facts about the pipeline that a loader is attached to. They stay the same over every restart of the daemon.")
-      .def_ro("pipeline", &Info::pipeline)
-      .def_ro("fingerprint", &Info::fingerprint,
+      .def_ro("pipeline", &LoaderInfo::pipeline)
+      .def_ro("fingerprint", &LoaderInfo::fingerprint,
               "The fingerprint of the data set's listing and of everything that decides the bytes of the batches.")
-      .def_ro("daemon", &Info::daemon, "The daemon's name and version.")
-      .def_ro("group", &Info::group, "The training job that this rank belongs to.")
-      .def_ro("rank", &Info::rank)
-      .def_ro("world_size", &Info::world_size)
-      .def_ro("batch_size", &Info::batch_size, "The number of samples that this rank gets in a full step.")
-      .def_ro("global_size", &Info::global_size, "The number of samples that all ranks together get in a full step.")
-      .def_ro("samples", &Info::samples,
+      .def_ro("daemon", &LoaderInfo::daemon, "The daemon's name and version.")
+      .def_ro("group", &LoaderInfo::group, "The training job that this rank belongs to.")
+      .def_ro("rank", &LoaderInfo::rank)
+      .def_ro("world_size", &LoaderInfo::world_size)
+      .def_ro("batch_size", &LoaderInfo::batch_size, "The number of samples that this rank gets in a full step.")
+      .def_ro("global_size", &LoaderInfo::global_size,
+              "The number of samples that all ranks together get in a full step.")
+      .def_ro("samples", &LoaderInfo::samples,
               "The number of samples in an epoch: the samples of the data set that the pipeline takes.")
-      .def_ro("steps_per_epoch", &Info::steps_per_epoch)
-      .def_ro("epochs", &Info::epochs, "The number of epochs in the pipeline. 0 means that it is endless.")
-      .def_ro("seed", &Info::seed)
-      .def_ro("slot_bytes", &Info::slot_bytes, "The number of bytes in the memory of one batch.")
-      .def_ro("slot_count", &Info::slot_count,
+      .def_ro("steps_per_epoch", &LoaderInfo::steps_per_epoch)
+      .def_ro("epochs", &LoaderInfo::epochs, "The number of epochs in the pipeline. 0 means that it is endless.")
+      .def_ro("seed", &LoaderInfo::seed)
+      .def_ro("slot_bytes", &LoaderInfo::slot_bytes, "The number of bytes in the memory of one batch.")
+      .def_ro("slot_count", &LoaderInfo::slot_count,
               "The number of batches that have memory: batches that are being filled, ready or held.")
-      .def_ro("writable", &Info::writable,
+      .def_ro("writable", &LoaderInfo::writable,
               "True: the memory of the batches belongs to this process alone. False: readers share it, and a page is "
               "copied when it is written to.")
-      .def_ro("memory", &Info::memory,
+      .def_ro("memory", &LoaderInfo::memory,
               "The kind of memory that batches lie in. \"host\" is host memory, and \"pinned\" is host memory "
               "registered with the GPU. \"cuda-fd\" is GPU memory that stays valid when the daemon ends, and "
               "\"cuda-handle\" is GPU memory that does not.")
-      .def_ro("device", &Info::device, "The GPU's number in this process, for pinned and GPU memory. Otherwise None.")
-      .def_ro("gpu", &Info::gpu, "The GPU's UUID (\"GPU-...\"), for pinned and GPU memory. Otherwise None.")
-      .def_ro("ready_early", &Info::ready_early,
+      .def_ro("device", &LoaderInfo::device,
+              "The GPU's number in this process, for pinned and GPU memory. Otherwise None.")
+      .def_ro("gpu", &LoaderInfo::gpu, "The GPU's UUID (\"GPU-...\"), for pinned and GPU memory. Otherwise None.")
+      .def_ro("ready_early", &LoaderInfo::ready_early,
               "True: batches are handed out while they are still being copied to the GPU.")
-      .def_ro("pushed", &Info::pushed,
+      .def_ro("pushed", &LoaderInfo::pushed,
               "True: the program gives the order with Loader.push. In this case steps_per_epoch is 0.")
       .def_prop_ro(
           "sources",
-          [](const Info& self) {
+          [](const LoaderInfo& self) {
             nb::list names;
             for (const std::string& name : self.sources) names.append(name);
             return nb::tuple(names);
@@ -90,18 +92,18 @@ void bind_info(nb::module_& module) {
       .def_prop_ro("class_to_idx", &class_to_idx_of,
                    "The label of each class of an image folder, as a dict with the names of the classes as keys. For "
                    "other data the dict is empty.")
-      .def_ro("replay", &Info::replay,
+      .def_ro("replay", &LoaderInfo::replay,
               "The number of batches that are handed out again and again. 0 means that the loader does not replay.")
-      .def_ro("socket", &Info::socket, "The path of the daemon's socket, for spdld.query.")
-      .def_ro("last_samples", &Info::last_samples,
+      .def_ro("socket", &LoaderInfo::socket, "The path of the daemon's socket, for spdld.query.")
+      .def_ro("last_samples", &LoaderInfo::last_samples,
               "The number of samples that all ranks together have in an epoch's last step, without padding. 0 means "
               "that the number is not known, or differs from epoch to epoch.")
-      .def_ro("empty_steps", &Info::empty_steps,
+      .def_ro("empty_steps", &LoaderInfo::empty_steps,
               "The number of an epoch's steps that have fewer samples than there are ranks, so that some ranks get a "
               "batch without samples.")
       .def("__repr__",
-           [](const Info& self) {
-             return "<spdld.Info " + self.pipeline + ": " + std::to_string(self.samples) + " samples, batch " +
+           [](const LoaderInfo& self) {
+             return "<spdld.LoaderInfo " + self.pipeline + ": " + std::to_string(self.samples) + " samples, batch " +
                     std::to_string(self.batch_size) + " of " + std::to_string(self.global_size) + ", " +
                     std::to_string(self.steps_per_epoch) + " steps, " + self.memory + " memory, fingerprint " +
                     self.fingerprint + ">";

@@ -58,13 +58,13 @@ bool Connection::has_ended() {
   return ::poll(&end, 1, 0) > 0;
 }
 
-Outcome Connection::receive(Deadline deadline) {
+CallOutcome Connection::receive(Deadline deadline) {
   message_ = nullptr;
   for (;;) {  // each turn waits, at most until the deadline
     switch (proto::receive_message(socket_.get(), received_)) {
       case proto::IoStatus::kOk:
         message_ = proto::parse(received_.bytes);
-        return message_ ? Outcome{} : protocol_failure(*this, "it sent something that is no message");
+        return message_ ? CallOutcome{} : protocol_failure(*this, "it sent something that is no message");
       case proto::IoStatus::kTooLarge:
         return protocol_failure(*this, "it sent a message that is too large");
       case proto::IoStatus::kClosed:
@@ -94,11 +94,11 @@ void Connection::close() {
   socket_.reset();
 }
 
-Outcome protocol_failure(const Connection& connection, const std::string& what) {
+CallOutcome protocol_failure(const Connection& connection, const std::string& what) {
   return failure(SPDLD_INTERNAL, "the daemon at " + connection.path() + " broke the protocol: " + what);
 }
 
-Outcome shuts_down(const Connection& connection, const proto::Goodbye& goodbye) {
+CallOutcome shuts_down(const Connection& connection, const proto::Goodbye& goodbye) {
   return failure(SPDLD_NO_DAEMON, "the daemon at " + connection.path() + " shuts down: " + said(goodbye.message()));
 }
 

@@ -32,7 +32,8 @@ class Connection {
   // Any thread; never blocks. A release that finds no room in the socket is kept (a ring's slots bound their number)
   // and goes out with the next call. It is dropped when the daemon is gone, since the lease is gone as well.
   void release(const ReleaseNote& note);
-  // The same for other messages. The caller bounds their number, and sends them again where the daemon was lost.
+  // Sends another message as release() sends its own. The caller bounds their number, and sends them again where the
+  // daemon was lost.
   void post(std::span<const uint8_t> bytes);
   bool flush();
   // Any thread: whether the daemon, or this session, has ended. Messages may still be there to be received.
@@ -40,7 +41,7 @@ class Connection {
 
   // The loader's thread. OK: message() and fds() are the next message, until the next receive. SPDLD_TIMEOUT,
   // SPDLD_INTERRUPTED; SPDLD_NO_DAEMON: the connection is closed; SPDLD_INTERNAL: the bytes that came are no message.
-  Outcome receive(Deadline deadline);
+  CallOutcome receive(Deadline deadline);
   const proto::Message& message() const { return *message_; }
   std::vector<UniqueFd>& fds() { return received_.fds; }
   // How long receive has waited so far, in all.
@@ -66,9 +67,9 @@ class Connection {
 };
 
 // "the daemon at PATH broke the protocol: ..."
-Outcome protocol_failure(const Connection& connection, const std::string& what);
+CallOutcome protocol_failure(const Connection& connection, const std::string& what);
 // The failure that a GOODBYE is for the caller: SPDLD_NO_DAEMON, "the daemon at PATH shuts down: ...".
-Outcome shuts_down(const Connection& connection, const proto::Goodbye& goodbye);
+CallOutcome shuts_down(const Connection& connection, const proto::Goodbye& goodbye);
 
 // A message of the daemon's as it can be shown, with its ends of lines.
 std::string said(const flatbuffers::String* message);

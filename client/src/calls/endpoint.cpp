@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kTurn_ms = 1000;  // of a wait without a deadline
 
 // Makes the folder if it is absent. Its owner could put another daemon there, so it must belong to this user alone.
-Outcome secure_folder(const std::string& folder) {
+CallOutcome secure_folder(const std::string& folder) {
   const int made = ::mkdir(folder.c_str(), 0700);
   if (made != 0 && errno != EEXIST) {
     return failure(SPDLD_NO_DAEMON, "cannot make the folder " + folder + " of the private daemon (" +
@@ -38,7 +38,7 @@ Outcome secure_folder(const std::string& folder) {
 
 }  // namespace
 
-Outcome find_endpoint(const char* socket, Endpoint& endpoint) {
+CallOutcome find_endpoint(const char* socket, Endpoint& endpoint) {
   if (!socket || !*socket) socket = std::getenv("SPDLD_SOCKET");
   if (socket && *socket) {
     endpoint = {socket, "", false};
@@ -51,7 +51,7 @@ Outcome find_endpoint(const char* socket, Endpoint& endpoint) {
   return find_private_endpoint(endpoint);
 }
 
-Outcome find_private_endpoint(Endpoint& endpoint) {
+CallOutcome find_private_endpoint(Endpoint& endpoint) {
   const char* base = std::getenv("XDG_RUNTIME_DIR");
   const std::string folder =
       std::string(base && *base == '/' ? base : "/tmp") + "/spdld-" + std::to_string(::geteuid());
@@ -76,7 +76,7 @@ UniqueFd connect_before(const std::string& path, Deadline deadline) {
   return socket;
 }
 
-Outcome connect_failure(const Endpoint& endpoint, int error) {
+CallOutcome connect_failure(const Endpoint& endpoint, int error) {
   if (error == EINTR) return failure(SPDLD_INTERRUPTED, "interrupted by a signal");
   if (error == EAGAIN) {
     return failure(SPDLD_TIMEOUT,

@@ -21,10 +21,10 @@ inline constexpr const char* kSystemSocket = "/run/spdld/spdld.sock";
 
 // `socket` if given, else $SPDLD_SOCKET, else the system's daemon if it answers, else this user's private daemon (whose
 // folder is made, and refused where it belongs to somebody else).
-Outcome find_endpoint(const char* socket, Endpoint& endpoint);
+CallOutcome find_endpoint(const char* socket, Endpoint& endpoint);
 
 // The endpoint of this user's private daemon.
-Outcome find_private_endpoint(Endpoint& endpoint);
+CallOutcome find_private_endpoint(Endpoint& endpoint);
 // Whether the folder of the socket is there; a wrong path has none, as a rule.
 bool has_folder(const Endpoint& endpoint);
 
@@ -34,6 +34,6 @@ UniqueFd connect_before(const std::string& path, Deadline deadline);
 
 // "no daemon answers at PATH: ..." for a connect() that failed with this errno; SPDLD_TIMEOUT, SPDLD_INTERRUPTED: as
 // connect_before says.
-Outcome connect_failure(const Endpoint& endpoint, int error);
+CallOutcome connect_failure(const Endpoint& endpoint, int error);
 
 }  // namespace spdld::client

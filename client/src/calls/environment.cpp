@@ -18,7 +18,7 @@ std::string_view variable(const char* name) {
   return text ? text : "";
 }
 
-Outcome read_number(const char* name, uint32_t& number, const char* remedy = kGiveRanks) {
+CallOutcome read_number(const char* name, uint32_t& number, const char* remedy = kGiveRanks) {
   const std::string_view text = variable(name);
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error == std::errc() && end == text.data() + text.size()) return {};
@@ -33,8 +33,8 @@ struct Variables {
   const char* local_rank;
 };
 
-Outcome read_ranks(const Variables& names, Launch& launch) {
-  Outcome outcome = read_number(names.rank, launch.rank);
+CallOutcome read_ranks(const Variables& names, Launch& launch) {
+  CallOutcome outcome = read_number(names.rank, launch.rank);
   if (outcome.ok()) outcome = read_number(names.world_size, launch.world_size);
   if (outcome.ok() && !variable(names.local_rank).empty()) outcome = read_number(names.local_rank, launch.local_rank);
   if (outcome.ok() && launch.rank >= launch.world_size) {
@@ -71,7 +71,7 @@ std::string process_group() {
   return "pid:" + std::to_string(::getpid()) + (known ? "@" + std::to_string(space.st_ino) : "");
 }
 
-Outcome read_launch(Launch& launch) {
+CallOutcome read_launch(Launch& launch) {
   const Variables torchrun{"RANK", "WORLD_SIZE", "LOCAL_RANK"};
   // A batch script has Slurm's job variables too, but only a step's tasks are ranks.
   const bool counted = !variable("SLURM_STEP_NUM_TASKS").empty();
@@ -95,10 +95,10 @@ Outcome read_launch(Launch& launch) {
   return {};
 }
 
-Outcome read_replay(uint32_t& batches) {
+CallOutcome read_replay(uint32_t& batches) {
   batches = 0;
   constexpr const char* kName = "SPDLD_REPLAY";
-  return variable(kName).empty() ? Outcome{} : read_number(kName, batches, "give the number of batches to replay");
+  return variable(kName).empty() ? CallOutcome{} : read_number(kName, batches, "give the number of batches to replay");
 }
 
 }  // namespace spdld::client

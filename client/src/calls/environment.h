@@ -22,9 +22,9 @@ struct Launch {
 std::string process_group();
 
 // SPDLD_INVALID where a variable is not a number, or a rank is not below its world size.
-Outcome read_launch(Launch& launch);
+CallOutcome read_launch(Launch& launch);
 
 // $SPDLD_REPLAY: how many batches are replayed; 0 where it is not set. SPDLD_INVALID: it is no number.
-Outcome read_replay(uint32_t& batches);
+CallOutcome read_replay(uint32_t& batches);
 
 }  // namespace spdld::client

@@ -12,14 +12,14 @@
 
 namespace spdld::client {
 
-struct Outcome {
+struct CallOutcome {
   spdld_result result = SPDLD_OK;
   std::string text = {};
 
   bool ok() const { return result == SPDLD_OK; }
 };
 
-inline Outcome failure(spdld_result result, std::string text) { return {result, std::move(text)}; }
+inline CallOutcome failure(spdld_result result, std::string text) { return {result, std::move(text)}; }
 
 inline spdld_result result_of(proto::ErrorCode code) {
   switch (code) {

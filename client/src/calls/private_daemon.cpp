@@ -114,7 +114,7 @@ PrivateDaemonStart::~PrivateDaemonStart() {
   if (lock_) ::flock(lock_.get(), LOCK_UN);
 }
 
-Outcome PrivateDaemonStart::spawn() {
+CallOutcome PrivateDaemonStart::spawn() {
   std::string looked_at;
   const std::string binary = find_daemon_binary(looked_at);
   if (binary.empty()) {
@@ -142,14 +142,14 @@ Outcome PrivateDaemonStart::spawn() {
   return {};
 }
 
-Outcome PrivateDaemonStart::describe_end() const {
+CallOutcome PrivateDaemonStart::describe_end() const {
   const std::string log = endpoint_.folder + "/private.log";
   const std::string line = last_line_of(log, log_start_);
   return failure(SPDLD_NO_DAEMON, "the private daemon ended before it answered: " +
                                       (line.empty() ? "it wrote nothing to " + log : line + " (" + log + ")"));
 }
 
-Outcome PrivateDaemonStart::advance(Deadline deadline, UniqueFd& socket) {
+CallOutcome PrivateDaemonStart::advance(Deadline deadline, UniqueFd& socket) {
   reap_ended_daemons();
   for (;;) {  // each turn waits, at most until the deadline
     const bool has_ended = child_ && proto::process_has_ended(child_.get());  // looked at before the socket
@@ -173,7 +173,7 @@ Outcome PrivateDaemonStart::advance(Deadline deadline, UniqueFd& socket) {
         continue;  // the holder before this one may just have succeeded: look once more before starting
       }
     } else if (answer_before_.is_never()) {
-      const Outcome outcome = spawn();
+      const CallOutcome outcome = spawn();
       if (!outcome.ok()) return outcome;
     }
     const Wake wake = wait_for(child_.get(), POLLIN, deadline.or_earlier(Deadline::after_ms(kRetry_ms)));

@@ -22,11 +22,11 @@ class PrivateDaemonStart {
   ~PrivateDaemonStart();
 
   // OK: `socket` is connected. SPDLD_TIMEOUT, SPDLD_INTERRUPTED: call again. Else the start has failed.
-  Outcome advance(Deadline deadline, UniqueFd& socket);
+  CallOutcome advance(Deadline deadline, UniqueFd& socket);
 
  private:
-  Outcome spawn();
-  Outcome describe_end() const;
+  CallOutcome spawn();
+  CallOutcome describe_end() const;
 
   Endpoint endpoint_;
   UniqueFd lock_;        // held from the election until the daemon answers

@@ -52,21 +52,21 @@ std::string sentence_of(Cause cause, const ImportEvidence& evidence) {
 
 }  // namespace
 
-Outcome outcome_of(const cuda::Fault& fault) {
+CallOutcome outcome_of(const cuda::Fault& fault) {
   const spdld_result result = fault.cause() == Cause::kOutOfMemory ? SPDLD_LIMIT
                               : fault.cause() == Cause::kForked    ? SPDLD_FORKED
                                                                    : SPDLD_UNSUPPORTED;
   return failure(result, fault.what());
 }
 
-Outcome work_failure(const cuda::Driver& driver, cuda::abi::Result code, const std::string& what) {
+CallOutcome work_failure(const cuda::Driver& driver, cuda::abi::Result code, const std::string& what) {
   const cuda::Fault fault(cuda::cause_of(code), what + " (" + driver.describe(code) + ")", code);
   return failure(SPDLD_FAILED, fault.what());
 }
 
-Outcome explain_import(const cuda::Driver& driver, const cuda::Fault& fault, const ImportEvidence& evidence) {
+CallOutcome explain_import(const cuda::Driver& driver, const cuda::Fault& fault, const ImportEvidence& evidence) {
   const Cause cause = cause_by_evidence(fault, evidence);
-  Outcome outcome = outcome_of(fault);
+  CallOutcome outcome = outcome_of(fault);
   if (cause != fault.cause()) {
     std::string sentence = sentence_of(cause, evidence);
     if (fault.code() != cuda::abi::kSuccess) sentence += " (" + driver.describe(fault.code()) + ")";

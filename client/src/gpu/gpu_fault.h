@@ -10,10 +10,10 @@ namespace spdld::client {
 
 // For faults at set-up. SPDLD_LIMIT: memory is short. SPDLD_FORKED: the process was forked. SPDLD_UNSUPPORTED: all
 // other faults.
-Outcome outcome_of(const cuda::Fault& fault);
+CallOutcome outcome_of(const cuda::Fault& fault);
 
 // SPDLD_FAILED, for a driver's call that failed on the way of a batch.
-Outcome work_failure(const cuda::Driver& driver, cuda::abi::Result code, const std::string& what);
+CallOutcome work_failure(const cuda::Driver& driver, cuda::abi::Result code, const std::string& what);
 
 // Evidence about the process that made the memory. The driver's number alone says little.
 struct ImportEvidence {
@@ -26,6 +26,6 @@ struct ImportEvidence {
 };
 
 // Explains why the daemon's memory could not be opened here.
-Outcome explain_import(const cuda::Driver& driver, const cuda::Fault& fault, const ImportEvidence& evidence);
+CallOutcome explain_import(const cuda::Driver& driver, const cuda::Fault& fault, const ImportEvidence& evidence);
 
 }  // namespace spdld::client

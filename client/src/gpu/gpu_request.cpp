@@ -21,7 +21,7 @@ bool read_ordinal(std::string_view device, size_t& ordinal) {
   return error == std::errc() && end == digits.data() + digits.size();
 }
 
-Outcome read_words(const spdld_attach_options& options, GpuRequest& request) {
+CallOutcome read_words(const spdld_attach_options& options, GpuRequest& request) {
   const std::string_view device = options.device ? options.device : "";
   const std::string_view transport = options.transport ? options.transport : "";
   size_t ordinal = 0;
@@ -47,7 +47,7 @@ Outcome read_words(const spdld_attach_options& options, GpuRequest& request) {
   return {};
 }
 
-Outcome not_visible(const GpuRequest& request, const std::string& wanted) {
+CallOutcome not_visible(const GpuRequest& request, const std::string& wanted) {
   const size_t count = request.driver->devices().size();
   return outcome_of(cuda::Fault(cuda::Cause::kGpuNotVisible, wanted + " is not among the " + std::to_string(count) +
                                                                  " GPUs that this process sees"));
@@ -55,9 +55,9 @@ Outcome not_visible(const GpuRequest& request, const std::string& wanted) {
 
 }  // namespace
 
-Outcome read_gpu_request(const spdld_attach_options& options, uint32_t local_rank, GpuRequest& request) {
+CallOutcome read_gpu_request(const spdld_attach_options& options, uint32_t local_rank, GpuRequest& request) {
   request.local_rank = local_rank;
-  const Outcome outcome = read_words(options, request);
+  const CallOutcome outcome = read_words(options, request);
   if (!outcome.ok() || request.device == "cpu") return outcome;
   const bool demanded = !request.device.empty() && request.device != "auto";
   try {
@@ -71,14 +71,14 @@ Outcome read_gpu_request(const spdld_attach_options& options, uint32_t local_ran
   size_t ordinal = 0;
   if (read_ordinal(request.device, ordinal)) {
     return ordinal < std::min(kGpusMax, request.driver->devices().size())
-               ? Outcome{}
+               ? CallOutcome{}
                : not_visible(request, "GPU " + std::to_string(ordinal));
   }
   const cuda::Device* own = nullptr;
   return find_own_gpu(request, own);
 }
 
-Outcome find_own_gpu(const GpuRequest& request, const cuda::Device*& device) {
+CallOutcome find_own_gpu(const GpuRequest& request, const cuda::Device*& device) {
   const auto& devices = request.driver->devices();
   const size_t ordinal = devices.size() == 1 ? 0 : request.local_rank;
   if (ordinal >= std::min(kGpusMax, devices.size())) {

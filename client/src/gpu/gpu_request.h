@@ -21,10 +21,10 @@ struct GpuRequest {
 
 // SPDLD_INVALID: the words are wrong. SPDLD_UNSUPPORTED: a GPU is demanded, and there is none. SPDLD_FORKED: CUDA was
 // in use when this process was forked.
-Outcome read_gpu_request(const spdld_attach_options& options, uint32_t local_rank, GpuRequest& request);
+CallOutcome read_gpu_request(const spdld_attach_options& options, uint32_t local_rank, GpuRequest& request);
 
 // The GPU of the request's local rank: that ordinal, or the only GPU that this process sees.
-Outcome find_own_gpu(const GpuRequest& request, const cuda::Device*& device);
+CallOutcome find_own_gpu(const GpuRequest& request, const cuda::Device*& device);
 // The GPU of this UUID; nullptr: this process does not see it.
 const cuda::Device* find_gpu(const GpuRequest& request, const cuda::abi::Uuid& uuid);
 

@@ -176,7 +176,7 @@ const char* check_offsets(const Content& content) {
   return nullptr;
 }
 
-Outcome LeasedSlot::use(void* handle, std::shared_ptr<void> kept) {
+CallOutcome LeasedSlot::use(void* handle, std::shared_ptr<void> kept) {
   if (!ring().follows_streams()) return {};
   const cuda::abi::Stream named = handle ? static_cast<cuda::abi::Stream>(handle) : cuda::abi::legacy_stream();
   const bool is_threads = named == cuda::abi::per_thread_stream();
@@ -191,7 +191,7 @@ Outcome LeasedSlot::use(void* handle, std::shared_ptr<void> kept) {
                                     " streams already, the most that one batch may be used on");
   }
   const bool waits = !copied_ && (is_new || is_threads);
-  const Outcome outcome = waits ? ring().make_wait(lease.slot, named) : Outcome{};
+  const CallOutcome outcome = waits ? ring().make_wait(lease.slot, named) : CallOutcome{};
   if (!outcome.ok()) return outcome;
   if (is_new) {
     lease.kept.reserve(lease.streams.size() + 1);
@@ -203,9 +203,9 @@ Outcome LeasedSlot::use(void* handle, std::shared_ptr<void> kept) {
   return {};
 }  // what is not kept goes without the lock: the caller's argument ends last
 
-Outcome LeasedSlot::wait() {
+CallOutcome LeasedSlot::wait() {
   if (copied_) return {};
-  const Outcome outcome = ring().wait_for_copy(lease_.front().slot);
+  const CallOutcome outcome = ring().wait_for_copy(lease_.front().slot);
   if (outcome.ok()) copied_ = true;
   return outcome;
 }

@@ -51,7 +51,7 @@ struct Content {
 const char* read_content(const proto::Ready& ready, const Terms& terms, std::byte* slot, uint64_t slot_bytes,
                          Content& content);
 // Checks the offsets that lie in host memory: they begin with 0, never fall, and end with the number of values. The
-// result is as above.
+// result is read_content()'s.
 const char* check_offsets(const Content& content);
 
 // The lease of a slot, until the last batch that lies there is gone. Any thread.
@@ -66,9 +66,9 @@ class LeasedSlot {
   Ring& ring() const { return *lease_.front().ring; }
   // The stream (0: the legacy default one) works on the slot from here on: the lease ends behind it. `kept` lives as
   // long as the stream is needed.
-  Outcome use(void* stream, std::shared_ptr<void> kept);
+  CallOutcome use(void* stream, std::shared_ptr<void> kept);
   // Waits until the copy into the slot is done.
-  Outcome wait();
+  CallOutcome wait();
 
  private:
   LeaseList lease_;   // of one lease

@@ -70,8 +70,8 @@ bool Placement::is_like(const Placement& other) const {
   return gpu == other.gpu && (memory == other.memory || (!is_plain(memory) && !is_plain(other.memory)));
 }
 
-Outcome Ring::adopt(std::shared_ptr<Connection> connection, const proto::Attached& answer,
-                    std::vector<UniqueFd>& memory, const GpuRequest& gpus) {
+CallOutcome Ring::adopt(std::shared_ptr<Connection> connection, const proto::Attached& answer,
+                        std::vector<UniqueFd>& memory, const GpuRequest& gpus) {
   connection_ = std::move(connection);
   waited_before_us_ = connection_->waited_us();
   attachment_ = answer.attachment();
@@ -119,7 +119,7 @@ Outcome Ring::adopt(std::shared_ptr<Connection> connection, const proto::Attache
   terms_.shared = answer.shared();
   terms_.leases_max = answer.leases_max() ? std::min(answer.leases_max(), answer.slot_count()) : answer.slot_count();
   holds_.resize(answer.slot_count());
-  Outcome imported = import_slots(*connection_, answer, memory, gpus, slots_);
+  CallOutcome imported = import_slots(*connection_, answer, memory, gpus, slots_);
   memory.clear();  // the mappings keep what they need
   if (!imported.ok()) return imported;
   placement_.memory = slots_->memory();
@@ -162,7 +162,7 @@ bool Ring::has_room() const {
   return static_cast<size_t>(kept) < terms_.leases_max;
 }
 
-Outcome Ring::room() const {
+CallOutcome Ring::room() const {
   size_t put_off = 0;
   {
     const std::lock_guard lock(mutex_);

@@ -93,8 +93,8 @@ class Ring {
   Ring& operator=(const Ring&) = delete;
 
   // `answer` is the connection's message; on a failure the ring is of no use.
-  Outcome adopt(std::shared_ptr<Connection> connection, const proto::Attached& answer, std::vector<UniqueFd>& memory,
-                const GpuRequest& gpus);
+  CallOutcome adopt(std::shared_ptr<Connection> connection, const proto::Attached& answer,
+                    std::vector<UniqueFd>& memory, const GpuRequest& gpus);
 
   Connection& connection() const { return *connection_; }
   Slots& slots() const { return *slots_; }
@@ -113,7 +113,7 @@ class Ring {
   void release_unseen(uint32_t slot, uint64_t generation) { release(slot, generation); }
   // An error where no slot can come back by itself: all are held by batches of this process, or wait for a capture's
   // end.
-  Outcome room() const;
+  CallOutcome room() const;
   uint32_t held_count() const;
   // The loader's thread: waits until there is room, or until the deadline.
   Wake wait_for_room(Deadline deadline);
@@ -128,11 +128,11 @@ class Ring {
   bool follows_streams() const { return work_ != nullptr; }
   // Makes the stream wait for the slot's copy. SPDLD_FAILED: the copy failed, or its daemon has ended before it was
   // done.
-  Outcome make_wait(uint32_t slot, cuda::abi::Stream stream);
-  // Waits on the host. SPDLD_FAILED as above, SPDLD_TIMEOUT.
-  Outcome wait_for_copy(uint32_t slot) const;
+  CallOutcome make_wait(uint32_t slot, cuda::abi::Stream stream);
+  // Waits on the host for the slot's copy. SPDLD_FAILED as make_wait() has it, SPDLD_TIMEOUT.
+  CallOutcome wait_for_copy(uint32_t slot) const;
   // The trouble that a GPU's error has made for the ring, found while leases are under way. OK: the ring goes on.
-  Outcome trouble();
+  CallOutcome trouble();
 
  private:
   friend class Returns;
@@ -201,7 +201,7 @@ class Ring {
   std::atomic<pid_t> taker_{0};  // the thread that took a batch last
   std::atomic<bool> returned_elsewhere_{false};
   bool detached_ = false;
-  Outcome trouble_;
+  CallOutcome trouble_;
 
   uint32_t under_way_ = 0;  // leases that the driver has; Returns changes it, under its mutex
 };

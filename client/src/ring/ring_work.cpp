@@ -32,7 +32,7 @@ void Ring::give_back(LeaseList lease) {
   ring->release(lease.front().slot, lease.front().generation);
 }
 
-Outcome Ring::make_wait(uint32_t slot, cuda::abi::Stream stream) {
+CallOutcome Ring::make_wait(uint32_t slot, cuda::abi::Stream stream) {
   cuda::Event* copied = slots_->copied(slot);
   if (!copied || copied->query() == cuda::abi::kSuccess) return {};
   if (connection_->has_ended()) return wait_for_copy(slot);  // a stream might wait for ever
@@ -48,7 +48,7 @@ Outcome Ring::make_wait(uint32_t slot, cuda::abi::Stream stream) {
 
 // The driver has no bounded wait for an event, and what a dead process recorded may never complete. So the event is
 // asked again and again, and no stream of this process comes to wait for it.
-Outcome Ring::wait_for_copy(uint32_t slot) const {
+CallOutcome Ring::wait_for_copy(uint32_t slot) const {
   const cuda::Event* copied = slots_->copied(slot);
   const Deadline end = Deadline::after_ms(kCopy_ms);
   Deadline orphaned_end = Deadline::never();
@@ -69,7 +69,7 @@ Outcome Ring::wait_for_copy(uint32_t slot) const {
   }
 }
 
-Outcome Ring::trouble() {
+CallOutcome Ring::trouble() {
   if (!work_) return {};
   work_lives();
   const std::lock_guard lock(mutex_);
@@ -120,7 +120,7 @@ void Ring::lose(const Lease& lease, cuda::abi::Result code) {
 }
 
 void Ring::note_lost(uint32_t slot, cuda::abi::Result code) {
-  Outcome failed;
+  CallOutcome failed;
   if (code != cuda::abi::kDeinitialized) {  // else the process ends, which is nobody's trouble
     const char* what = code == cuda::abi::kInvalidHandle
                            ? "the GPU's work on a batch cannot be followed: a stream of the batch was destroyed before "

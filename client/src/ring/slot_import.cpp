@@ -11,22 +11,23 @@ namespace {
 
 bool is_copy_on_write(const proto::Attached& answer) { return answer.access() == proto::Access::copy_on_write; }
 
-Outcome import_host(const proto::Attached& answer, const std::vector<UniqueFd>& fds, std::unique_ptr<Slots>& slots) {
+CallOutcome import_host(const proto::Attached& answer, const std::vector<UniqueFd>& fds,
+                        std::unique_ptr<Slots>& slots) {
   auto mapped = std::make_unique<HostSlots>(answer.slot_bytes());
-  const Outcome outcome = mapped->map(fds, is_copy_on_write(answer));
+  const CallOutcome outcome = mapped->map(fds, is_copy_on_write(answer));
   if (outcome.ok()) slots = std::move(mapped);
   return outcome;
 }
 
-Outcome import_pinned(const proto::Attached& answer, const std::vector<UniqueFd>& fds, const GpuRequest& gpus,
-                      std::unique_ptr<Slots>& slots) {
+CallOutcome import_pinned(const proto::Attached& answer, const std::vector<UniqueFd>& fds, const GpuRequest& gpus,
+                          std::unique_ptr<Slots>& slots) {
   if (is_copy_on_write(answer)) {
     return failure(SPDLD_UNSUPPORTED,
                    "a rank with several readers cannot have pinned batches, since each reader has its own copies of "
                    "their pages: use device = \"cpu\"");
   }
   const cuda::Device* device = nullptr;
-  Outcome outcome = find_own_gpu(gpus, device);
+  CallOutcome outcome = find_own_gpu(gpus, device);
   if (!outcome.ok()) return outcome;
   try {
     auto pinned =
@@ -41,8 +42,8 @@ Outcome import_pinned(const proto::Attached& answer, const std::vector<UniqueFd>
   }
 }
 
-Outcome import_device(const Connection& connection, const proto::Attached& answer, const std::vector<UniqueFd>& fds,
-                      const GpuRequest& gpus, std::unique_ptr<Slots>& slots) {
+CallOutcome import_device(const Connection& connection, const proto::Attached& answer, const std::vector<UniqueFd>& fds,
+                          const GpuRequest& gpus, std::unique_ptr<Slots>& slots) {
   const char* wrong = check_device_slots(answer, fds.size());
   cuda::abi::Uuid uuid = {};
   if (!answer.gpu() || answer.gpu()->size() != uuid.bytes.size()) wrong = "ATTACHED does not name its GPU";
@@ -72,8 +73,8 @@ Outcome import_device(const Connection& connection, const proto::Attached& answe
 
 }  // namespace
 
-Outcome import_slots(const Connection& connection, const proto::Attached& answer, const std::vector<UniqueFd>& fds,
-                     const GpuRequest& gpus, std::unique_ptr<Slots>& slots) {
+CallOutcome import_slots(const Connection& connection, const proto::Attached& answer, const std::vector<UniqueFd>& fds,
+                         const GpuRequest& gpus, std::unique_ptr<Slots>& slots) {
   const bool on_gpu = answer.memory() == proto::MemoryKind::cuda_ipc || answer.memory() == proto::MemoryKind::cuda_vmm;
   if (answer.memory() > proto::MemoryKind::MAX) {
     return failure(SPDLD_UNSUPPORTED,

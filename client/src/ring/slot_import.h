@@ -11,7 +11,7 @@ namespace spdld::client {
 
 // `slots` gets the very kind of memory that the answer names. Where it can't be opened, the outcome names the cause.
 // The answer's slot_count and slot_bytes are checked already.
-Outcome import_slots(const Connection& connection, const proto::Attached& answer, const std::vector<UniqueFd>& fds,
-                     const GpuRequest& gpus, std::unique_ptr<Slots>& slots);
+CallOutcome import_slots(const Connection& connection, const proto::Attached& answer, const std::vector<UniqueFd>& fds,
+                         const GpuRequest& gpus, std::unique_ptr<Slots>& slots);
 
 }  // namespace spdld::client

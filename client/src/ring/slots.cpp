@@ -13,7 +13,7 @@ HostSlots::~HostSlots() {
   for (uint32_t slot = 0; slot < regions_.size(); ++slot) HostSlots::close(slot);
 }
 
-Outcome HostSlots::map(const std::vector<UniqueFd>& memory, bool copy_on_write) {
+CallOutcome HostSlots::map(const std::vector<UniqueFd>& memory, bool copy_on_write) {
   copy_on_write_ = copy_on_write;
   regions_.reserve(memory.size());
   for (const UniqueFd& fd : memory) {

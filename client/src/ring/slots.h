@@ -53,7 +53,7 @@ class HostSlots : public Slots {
 
   // Maps one memfd for each slot, after checking that no memfd is or could become smaller than slot_bytes (a read would
   // be a SIGBUS). Copy-on-write: the process's writes stay its own.
-  Outcome map(const std::vector<UniqueFd>& memory, bool copy_on_write);
+  CallOutcome map(const std::vector<UniqueFd>& memory, bool copy_on_write);
 
   uint32_t count() const override { return static_cast<uint32_t>(regions_.size()); }
   spdld_memory memory() const override { return SPDLD_HOST; }
