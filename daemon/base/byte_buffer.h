@@ -21,7 +21,7 @@ class ByteBuffer {
     size_ = size;
     return memory_.get();
   }
-  // The same, from an address on that `alignment` divides.
+  // Memory for `size` bytes, as resize() gives it, from an address on that `alignment` divides.
   uint8_t* resize_aligned(size_t size, size_t alignment) {
     uint8_t* const memory = resize(size + alignment);
     return memory + (alignment - reinterpret_cast<uintptr_t>(memory) % alignment) % alignment;

@@ -17,8 +17,8 @@ struct ByteRange {
   friend bool operator==(const ByteRange&, const ByteRange&) = default;
 };
 
-// The same bytes as ranges in rising order, where ranges with at most so many bytes between them are one range. Ranges
-// without bytes are left out.
+// Makes the ranges rise, and makes one range of ranges with at most `gap_max` bytes between them. Ranges without bytes
+// are left out.
 inline void join_ranges(std::vector<ByteRange>& ranges, uint64_t gap_max) {
   std::erase_if(ranges, [](const ByteRange& range) { return range.bytes == 0; });
   std::sort(ranges.begin(), ranges.end(), [](const ByteRange& a, const ByteRange& b) { return a.offset < b.offset; });

@@ -24,7 +24,7 @@
 //   a lane of cheap tasks has tasks or had one in the last kNeighbourNs. A lane whose costs are not known yet counts as
 //   dear. In a pool with one thread a cheap task waits until a dear one gives way.
 // - Where such slices hold all threads that serve, and there are more threads than that, one thread more serves until
-//   one of these slices ends, for cheap neighbours and for other groups that wait.
+//   one of the dear slices ends, for cheap neighbours and for other groups that wait.
 // - A lane whose slices take more than kLongNs does not begin one in a moment when another lane has no task, as long as
 //   it has used more than its part beside that lane. Else the other lane would find the thread taken for long when its
 //   next task comes. A lane without waiting tasks gives up the time that it could have used, so that no thread is idle
@@ -94,8 +94,8 @@ class FairPool {
   unsigned concurrency() const;
   size_t waiting() const { return waiting_.load(std::memory_order_relaxed); }  // tasks submitted and not begun
   const Counter& busy_ns() const { return busy_ns_; }  // CPU time of all tasks, a slice (1 ms and a task) late at most
-  // The same with the time that running slices last already, which may have waited for a core: a task that never gives
-  // way is seen before its end. May go back a little.
+  // CPU time of all tasks with the time that running slices last already, which may have waited for a core: a task that
+  // never gives way is seen before its end. May go back a little.
   uint64_t busy_now_ns() const;
 
   // The task must stay until it has run; a task is in at most one lane at a time.
@@ -117,7 +117,7 @@ class FairPool {
     uint64_t idle_ns = 0;     // monotonic: since when it has had no waiting task
     size_t waiting = 0;       // tasks
     unsigned slices = 0;      // threads that run its tasks and have not charged them yet
-    unsigned dear = 0;        // of these slices, the dear ones
+    unsigned dear = 0;        // threads whose slice is a dear one
     unsigned parked = 0;      // threads whose tasks of it are parked
     bool has_served = false;  // else it begins where the others are
     bool is_waiting() const { return waiting || parked; }

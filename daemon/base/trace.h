@@ -32,13 +32,13 @@ namespace spdld::trace {
 enum class What : uint8_t {
   kFetch,          // a thread has read a sample's bytes
   kStoreFetch,     // a sample's bytes have come from a store; no thread was busy all that time
-  kFetchWait,      // ... and how long the sample waited until its bytes were read
+  kFetchWait,      // how long a sample waited until its bytes were read
   kTurnWait,       // a task of the decode threads has waited for its turn
   kDecode,         // a thread has decoded a sample
   kFinish,         // a thread has finished a batch whose samples were all there
   kFill,           // a batch was filled, from its first sample to its last
   kPublish,        // a thread has handed on a batch
-  kCopy,           // ... and it was copied to a GPU
+  kCopy,           // a batch was copied to a GPU
   kReady,          // a batch was announced to a reader
   kRelease,        // a reader has given it back
   kFetching,       // level: samples whose bytes are being fetched or wait for it

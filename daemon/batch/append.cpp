@@ -21,27 +21,27 @@ struct Pair {
   uint64_t sample_bytes() const { return own.tensors()[tensor].sample_bytes; }
 };
 
-void append_rows(const Pair& pair, const Cutting& cutting, std::vector<memory::SlotMemory::Part>& parts) {
+void append_rows(const Pair& pair, const Cutting& cutting, std::vector<memory::SlotMemory::CopiedRange>& ranges) {
   const uint64_t bytes = pair.sample_bytes();
-  parts.push_back({pair.from(cutting.from * bytes), pair.to(cutting.to * bytes), cutting.samples * bytes});
+  ranges.push_back({pair.from(cutting.from * bytes), pair.to(cutting.to * bytes), cutting.samples * bytes});
 }
 
 void append_values(const Pair& pair, std::span<const uint32_t> theirs, std::span<const uint32_t> own,
-                   const Cutting& cutting, std::vector<memory::SlotMemory::Part>& parts) {
+                   const Cutting& cutting, std::vector<memory::SlotMemory::CopiedRange>& ranges) {
   const uint64_t value_bytes = pair.own.value_bytes(pair.tensor);
   const uint64_t bytes = total(theirs.subspan(cutting.from, cutting.samples)) * value_bytes;
   if (bytes == 0) return;
-  parts.push_back({pair.from(total(theirs.first(cutting.from)) * value_bytes),
-                   pair.to(total(own.first(cutting.to)) * value_bytes), bytes});
+  ranges.push_back({pair.from(total(theirs.first(cutting.from)) * value_bytes),
+                    pair.to(total(own.first(cutting.to)) * value_bytes), bytes});
 }
 
 // `row_bytes`: from one row of theirs to the next.
 void append_padded(const Pair& pair, std::span<const uint32_t> theirs, uint64_t row_bytes, const Cutting& cutting,
-                   std::vector<memory::SlotMemory::Part>& parts) {
+                   std::vector<memory::SlotMemory::CopiedRange>& ranges) {
   for (uint64_t i = 0; i < cutting.samples; i++) {
     const uint64_t bytes = theirs[cutting.from + i] * pair.own.value_bytes(pair.tensor);
     if (bytes == 0) continue;
-    parts.push_back(
+    ranges.push_back(
         {pair.from((cutting.from + i) * row_bytes), pair.to((cutting.to + i) * pair.sample_bytes()), bytes});
   }
 }
@@ -53,7 +53,7 @@ uint64_t row_bytes_of(const Layout& layout, const Contents& contents, size_t ten
 }  // namespace
 
 void append(const Layout& theirs, const Contents& source, const Layout& own, Contents& target, const Cutting& cutting,
-            std::vector<memory::SlotMemory::Part>& parts) {
+            std::vector<memory::SlotMemory::CopiedRange>& ranges) {
   size_t k = 0;  // of the tensors that vary
   for (size_t tensor = 0; tensor < own.tensors().size(); tensor++) {
     const TensorPlace& place = own.tensors()[tensor];
@@ -61,15 +61,15 @@ void append(const Layout& theirs, const Contents& source, const Layout& own, Con
     const bool varies = k < own.varying().size() && own.varying()[k] == tensor;
     if (place.of) continue;  // finish() writes it
     if (!varies) {
-      append_rows(pair, cutting, parts);
+      append_rows(pair, cutting, ranges);
       continue;
     }
     const auto lengths = source.lengths_of(theirs, k);
     const auto own_lengths = target.lengths_of(own, k++);
     if (place.role == Role::kValues)
-      append_values(pair, lengths, own_lengths, cutting, parts);
+      append_values(pair, lengths, own_lengths, cutting, ranges);
     else
-      append_padded(pair, lengths, row_bytes_of(theirs, source, tensor), cutting, parts);
+      append_padded(pair, lengths, row_bytes_of(theirs, source, tensor), cutting, ranges);
     const auto taken = lengths.subspan(cutting.from, cutting.samples);
     std::copy(taken.begin(), taken.end(), own_lengths.begin() + static_cast<std::ptrdiff_t>(cutting.to));
   }

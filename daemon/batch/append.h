@@ -17,10 +17,10 @@ struct Cutting {
   uint64_t from = 0, to = 0, samples = 0;
 };
 
-// Notes the samples' lengths in `target`, and adds the copies of their rows and values to `parts`. Precondition:
+// Notes the samples' lengths in `target`, and adds the copies of their rows and values to `ranges`. Precondition:
 // clear() was called for `target`, and all samples before cutting.to have been appended.
 void append(const Layout& theirs, const Contents& source, const Layout& own, Contents& target, const Cutting& cutting,
-            std::vector<memory::SlotMemory::Part>& parts);
+            std::vector<memory::SlotMemory::CopiedRange>& ranges);
 
 // The bytes of a batch that are copied from no other batch.
 struct Rest {

@@ -48,7 +48,7 @@ void pack(const Layout& layout, Contents& contents, uint8_t* slot, uint64_t vali
 using Write = std::function<void(uint64_t offset, std::span<const uint8_t> bytes)>;
 void write_parts(const Layout& layout, const Contents& contents, uint64_t valid, const Write& write);
 
-// Appends so many places of padding of a padded tensor.
+// Appends `places` places of padding of a padded tensor.
 void add_padding(const Layout& layout, size_t tensor, uint64_t places, std::vector<uint8_t>& bytes);
 
 // The parts of a slot that count: from each tensor's first byte to its last. Parts that are close to one another are

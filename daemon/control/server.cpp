@@ -44,13 +44,14 @@ void Server::accept_all() {
 }
 
 void Server::close_turned_away() {
-  for (auto& [uid, socket] : turned_away_) surroundings_->closer.close(uid, Closer::Kind::kSocket, std::move(socket));
+  for (auto& [uid, socket] : turned_away_)
+    surroundings_->closer.close(uid, Closer::DescriptorClass::kSocket, std::move(socket));
   turned_away_.clear();
 }
 
 void Server::accept_some() {
   for (int i = 0; i < kAcceptsAtOnce; i++) {
-    if (surroundings_->closer.full(Closer::Kind::kSocket))
+    if (surroundings_->closer.full(Closer::DescriptorClass::kSocket))
       return pause_.start(kPauseForCloser, [this] { accept_all(); });
     UniqueFd socket(accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (socket) {
@@ -124,7 +125,7 @@ void Server::end_silent(std::chrono::milliseconds limit) {
 
 void Server::stop(const std::string& message) {
   // Clients that wait to be accepted go with the listener, and so do the descriptors that they have sent.
-  if (listener_.is_open()) surroundings_->closer.close(geteuid(), Closer::Kind::kSocket, listener_.take());
+  if (listener_.is_open()) surroundings_->closer.close(geteuid(), Closer::DescriptorClass::kSocket, listener_.take());
   pause_.cancel();
   for (const auto& [id, session] : sessions_) session->say_goodbye(message);
 }

@@ -99,7 +99,7 @@ class Attachment {
 // The content of ATTACHED. The node owns the descriptors; they are sent as copies.
 struct AttachedInfo {
   std::string pipeline;
-  memory::Kind memory = memory::Kind::kHost;
+  memory::MemoryKind memory = memory::MemoryKind::kHost;
   memory::Access access = memory::Access::kWritable;
   std::vector<memory::Shared> slots;
   memory::GpuUuid gpu = {};

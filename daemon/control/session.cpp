@@ -82,11 +82,12 @@ void Session::end(std::string_view why) {
 void Session::close_socket() {
   if (!socket_.is_open()) return;
   shutdown(socket_.fd(), SHUT_RDWR);  // the client hears of the end at once, whenever the socket is closed
-  surroundings_->closer.close(client_.uid, Closer::Kind::kSocket, socket_.take());
+  surroundings_->closer.close(client_.uid, Closer::DescriptorClass::kSocket, socket_.take());
 }
 
 void Session::close_received() {
-  for (UniqueFd& fd : received_.fds) surroundings_->closer.close(client_.uid, Closer::Kind::kReceived, std::move(fd));
+  for (UniqueFd& fd : received_.fds)
+    surroundings_->closer.close(client_.uid, Closer::DescriptorClass::kReceived, std::move(fd));
   received_.fds.clear();
 }
 
@@ -134,7 +135,7 @@ void Session::wait_readable() {
 }
 
 std::chrono::milliseconds Session::time_to_wait() const {
-  if (surroundings_->closer.full(client_.uid, Closer::Kind::kReceived)) return kPauseForReceived;
+  if (surroundings_->closer.full(client_.uid, Closer::DescriptorClass::kReceived)) return kPauseForReceived;
   return surroundings_->users.wait(client_.uid, asked_);
 }
 

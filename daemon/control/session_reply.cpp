@@ -47,15 +47,15 @@ proto::DType dtype_of(config::DType dtype) {
   return static_cast<proto::DType>(dtype);
 }
 
-proto::MemoryKind kind_of(memory::Kind kind) {
+proto::MemoryKind kind_of(memory::MemoryKind kind) {
   switch (kind) {
-    case memory::Kind::kHost:
+    case memory::MemoryKind::kHost:
       return proto::MemoryKind::host;
-    case memory::Kind::kPinned:
+    case memory::MemoryKind::kPinned:
       return proto::MemoryKind::pinned;
-    case memory::Kind::kCudaIpc:
+    case memory::MemoryKind::kCudaIpc:
       return proto::MemoryKind::cuda_ipc;
-    case memory::Kind::kCudaVmm:
+    case memory::MemoryKind::kCudaVmm:
       break;
   }
   return proto::MemoryKind::cuda_vmm;

@@ -43,6 +43,6 @@ class SessionReply final : public AttachReply,
 
 proto::ErrorCode code_of(Trouble trouble);
 proto::DType dtype_of(config::DType dtype);
-proto::MemoryKind kind_of(memory::Kind kind);
+proto::MemoryKind kind_of(memory::MemoryKind kind);
 
 }  // namespace spdld::control

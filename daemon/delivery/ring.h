@@ -4,8 +4,8 @@
 // A READY is a lease: it counts from the moment it is sent until the reader gives it back. A slot with several readers
 // is free once all of them have given it back. Credit is simply a free slot: a reader that gives nothing back stops its
 // own stream and no other. A depth below the number of slots bounds the batches that are filled ahead of the readers:
-// the ring then behaves as if it had only so many slots, and as many more as its readers may hold. Generations tell a
-// late release of an earlier lease from a release of the current lease.
+// the ring then behaves as if it had as many slots as its depth, and as many more as its readers may hold. Generations
+// tell a late release of an earlier lease from a release of the current lease.
 //
 // A reader may go and still hold batches: it is dismissed, gets no further batch, and keeps the leases that it names.
 //
@@ -152,7 +152,7 @@ class Ring {
   bool is_shared() const { return shared_.has_value(); }
   uint32_t readers() const { return reader_count_; }
   const RingStatistics& statistics() const { return statistics_; }
-  uint64_t full_ns() const;   // time with nothing being filled for lack of room: the trainer is slower (backpressure)
+  uint64_t full_ns() const;  // time with nothing being filled for lack of room: the trainer is slower (backpressure)
   // Batches that lay ready when the next batch came, added up: by statistics().batches, the mean occupancy.
   uint64_t ready_sum() const { return ready_sum_; }
   struct Progress {

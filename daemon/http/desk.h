@@ -26,9 +26,9 @@ class Desk : public std::enable_shared_from_this<Desk> {
   using Post = std::function<void(Task)>;  // of a thread: runs the task there, later
 
   static constexpr double kQuestionsPerS = 20, kQuestionsBurst = 40;
-  static constexpr size_t kUnderWayMax = 64;                      // questions that the control thread has not heard
-  static constexpr size_t kUnderWayReserve = 16;                  // of these, for requests without parameters
-  static constexpr size_t kKeptMax = 16;                          // answers
+  static constexpr size_t kUnderWayMax = 64;      // questions that the control thread has not heard
+  static constexpr size_t kUnderWayReserve = 16;  // of the questions under way, for requests without parameters
+  static constexpr size_t kKeptMax = 16;          // answers
   static constexpr uint64_t kPatienceNs = 10ull * 1'000'000'000;  // then the same is asked anew
   static constexpr size_t kBodyBytesMax = size_t{8} << 20;
 

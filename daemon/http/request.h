@@ -17,7 +17,7 @@ struct Request {
   std::map<std::string, std::string> parameters;  // decoded, without control characters
 
   std::string parameter(const std::string& name) const;  // empty: there is none
-  // The same for all requests that ask for the same.
+  // A text that all requests have in common that ask for one thing.
   std::string key() const;
 };
 

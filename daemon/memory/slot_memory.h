@@ -17,9 +17,9 @@
 
 namespace spdld::memory {
 
-enum class Kind : uint8_t { kHost, kPinned, kCudaIpc, kCudaVmm };
+enum class MemoryKind : uint8_t { kHost, kPinned, kCudaIpc, kCudaVmm };
 
-constexpr bool on_gpu(Kind kind) { return kind == Kind::kCudaIpc || kind == Kind::kCudaVmm; }
+constexpr bool on_gpu(MemoryKind kind) { return kind == MemoryKind::kCudaIpc || kind == MemoryKind::kCudaVmm; }
 
 // How a reader in another process may map the memory.
 enum class Access : uint8_t {
@@ -47,7 +47,7 @@ class SlotMemory {
   using Published = std::function<void(const Status&)>;
 
   virtual ~SlotMemory() = default;
-  virtual Kind kind() const = 0;
+  virtual MemoryKind kind() const = 0;
   virtual uint64_t bytes() const = 0;
   virtual Shared shared() const = 0;
 
@@ -61,7 +61,7 @@ class SlotMemory {
   virtual Result<bool> begin_fill(const std::function<void()>& room) = 0;
   // The address where decode threads write, until publish or abandon.
   virtual uint8_t* fill_address() const = 0;
-  struct Part {
+  struct CopiedRange {
     uint64_t from = 0, to = 0, bytes = 0;  // offsets in the slots
   };
   struct Literal {
@@ -69,7 +69,7 @@ class SlotMemory {
     std::span<const uint8_t> bytes = {};  // in this process's memory; valid until `copied` is called
   };
   struct Copies {
-    std::span<const Part> parts = {};
+    std::span<const CopiedRange> ranges = {};
     std::span<const Literal> literals = {};
   };
   // Any thread. Instead of writes: copies parts of another slot that is filled, in host memory as this slot is, or on

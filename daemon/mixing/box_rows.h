@@ -24,7 +24,7 @@ inline void write_row(BoxFormat format, const Corners& box, uint8_t* row) {
   std::memcpy(row, numbers, sizeof numbers);
 }
 
-// Takes the rows whose box stays(from, box), the own rows first, and at most so many.
+// Takes the rows whose box stays(from, box), the own rows first, and at most `most` of them.
 template <typename Stays>
 void choose_boxes(BoxFormat format, const ListSources& sources, uint64_t most, std::vector<TakenRow>& taken,
                   Stays stays) {

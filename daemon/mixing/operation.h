@@ -69,7 +69,7 @@ class Lists {
   // Writes a box to where it comes to lie. `mask`: of the same row, where the operation asks for masks.
   virtual void write_box(const Mix& mix, uint32_t from, const uint8_t* box, const uint8_t* mask,
                          uint8_t* out) const = 0;
-  // The same of the mask of an object, in the size of the picture.
+  // Writes the mask of an object, in the size of the picture, to where it comes to lie.
   virtual void write_mask(const Mix& mix, uint32_t from, const uint8_t* mask, uint8_t* out) const = 0;
 };
 

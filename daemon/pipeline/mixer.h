@@ -3,10 +3,10 @@
 // The positions of an epoch are in groups of `group`, from its first position on. Each sample of a group is mixed with
 // the sample before it, the first one with the last, as torchvision does it with a batch by roll(1); an operation with
 // several partners takes the samples before that one, too. Where each sample has several rows, one after another
-// (`repeats`), its partners are so many rows apart: no sample is mixed with itself. So nothing depends on how the epoch
-// is cut into batches and ranks, as long as no cut goes through a group (daemon/sampler/sharding.h). The epoch's last
-// group may be shorter. A masked sample is left out of its group; a sample of a group that has too few others for its
-// operation stays as it is.
+// (`repeats`), its partners are `repeats` rows apart: no sample is mixed with itself. So nothing depends on how the
+// epoch is cut into batches and ranks, as long as no cut goes through a group (daemon/sampler/sharding.h). The epoch's
+// last group may be shorter. A masked sample is left out of its group; a sample of a group that has too few others for
+// its operation stays as it is.
 //
 // Which operation mixes a sample, and all that the operation draws, is keyed by (seed, epoch, position): positions are
 // numbered the same for every batch size and every number of ranks, and differ where a sample comes twice in an epoch.
@@ -109,7 +109,7 @@ class Mixer {
 
   const batch::Layout layout_;
   const uint64_t seed_, group_;
-  const size_t apart_;  // so many rows from a sample to its partner
+  const size_t apart_;  // rows from a sample to its partner
   const bool is_pushed_;
   std::vector<Applied> applied_;
   size_t partners_max_ = 1;

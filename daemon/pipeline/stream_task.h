@@ -69,7 +69,7 @@ class Cursor {
  private:
   OpenBatch* open_ = nullptr;
   SampleRange taken_;
-  uint64_t at_ = 0;  // of these
+  uint64_t at_ = 0;  // the next one of taken_
   std::array<Steps::Sample, kTakenMax> samples_;
   uint64_t start_ns_ = 0;            // 0: not known
   uint64_t most_ = 1;                // how many samples it takes next time

@@ -5,8 +5,8 @@
 //
 //   tiles     The boxes of a grid over the record's picture, from left to right and from the top down.
 //   clips     Clips of a record's video. Of the video every frame_stride-th frame counts, or the frames at a rate. A
-//   clip
-//             has clip_frames of these, and the next clip begins clip_step of these later (config::RowsSpec).
+//             clip has clip_frames frames that count, and the next clip begins clip_step of them later
+//             (config::RowsSpec).
 //   windows   `length` bytes of the record, every `stride` bytes.
 //   packed    All records' bytes one after the other, each followed by the separator where there is one, cut every
 //             `length` bytes.

@@ -37,7 +37,7 @@ class Driver {
   // the driver), or the cause of cuInit's error; further calls throw the same until it is tried again. A driver that
   // is too old stays so.
   static const Driver& get();
-  // The same without the exception: nullptr instead, and `why` (if given) gets the sentence.
+  // As get(), without the exception: nullptr instead, and `why` (if given) gets the exception's sentence.
   static const Driver* find(std::string* why = nullptr);
 
   Driver(const Driver&) = delete;

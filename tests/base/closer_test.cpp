@@ -15,7 +15,7 @@
 namespace spdld::closer_test {
 namespace {
 
-using Kind = Closer::Kind;
+using DescriptorClass = Closer::DescriptorClass;
 using test::Lingering;
 
 constexpr uid_t kBad = 1001, kGood = 1002;
@@ -47,8 +47,8 @@ void wait_until_none_waits(const Closer& closer) {
 TEST_CASE("a descriptor is closed, and none is no trouble") {
   Closer closer;
   Pipe pipe;
-  closer.close(kGood, Kind::kReceived, std::move(pipe.write));
-  closer.close(kGood, Kind::kReceived, UniqueFd());
+  closer.close(kGood, DescriptorClass::kReceived, std::move(pipe.write));
+  closer.close(kGood, DescriptorClass::kReceived, UniqueFd());
   CHECK(pipe.is_closed_in_time());
 }
 
@@ -57,13 +57,13 @@ TEST_CASE("descriptors that linger hold up neither another user nor the same use
   limits.threads_max = GENERATE(2u, 8u);
   Closer closer(limits);
   std::vector<Lingering> lingering(20);
-  for (auto& one : lingering) closer.close(kBad, Kind::kReceived, one.take());
+  for (auto& one : lingering) closer.close(kBad, DescriptorClass::kReceived, one.take());
   Pipe other, socket, behind;
-  closer.close(kGood, Kind::kReceived, std::move(other.write));
-  closer.close(kBad, Kind::kSocket, std::move(socket.write));
+  closer.close(kGood, DescriptorClass::kReceived, std::move(other.write));
+  closer.close(kBad, DescriptorClass::kSocket, std::move(socket.write));
   CHECK(other.is_closed_in_time());
   CHECK(socket.is_closed_in_time());
-  closer.close(kBad, Kind::kReceived, std::move(behind.write));
+  closer.close(kBad, DescriptorClass::kReceived, std::move(behind.write));
   CHECK(behind.is_closed_in_time());  // twenty would take 800 s
   wait_until_none_waits(closer);
   CHECK(closer.interrupted() >= 1);
@@ -76,9 +76,9 @@ TEST_CASE("users take turns: one who waits comes before another's second descrip
   Closer closer(limits);
   auto first = std::make_unique<Lingering>(), second = std::make_unique<Lingering>();
   Pipe other;
-  closer.close(kBad, Kind::kReceived, first->take());
-  closer.close(kBad, Kind::kReceived, second->take());
-  closer.close(kGood, Kind::kReceived, std::move(other.write));
+  closer.close(kBad, DescriptorClass::kReceived, first->take());
+  closer.close(kBad, DescriptorClass::kReceived, second->take());
+  closer.close(kGood, DescriptorClass::kReceived, std::move(other.write));
   first.reset();  // its peer goes, and it does not linger any more
   CHECK(other.is_closed_in_time());
   CHECK(closer.waiting() >= 1);
@@ -99,8 +99,8 @@ TEST_CASE("a socket with unread messages that carry lingering descriptors is int
     one.close_own_copy();
   }
   Pipe behind;
-  closer.close(kBad, Kind::kSocket, std::move(ends.second));
-  closer.close(kBad, Kind::kSocket, std::move(behind.write));
+  closer.close(kBad, DescriptorClass::kSocket, std::move(ends.second));
+  closer.close(kBad, DescriptorClass::kSocket, std::move(behind.write));
   CHECK(behind.is_closed_in_time());
 }
 
@@ -110,15 +110,15 @@ TEST_CASE("a lane is full where one user's descriptors wait, and for that user a
   limits.patience = std::chrono::minutes(1);  // no interruption: what waits goes on waiting
   Closer closer(limits);
   std::vector<Lingering> lingering(6);
-  for (auto& one : lingering) closer.close(kBad, Kind::kReceived, one.take());
-  CHECK(closer.full(kBad, Kind::kReceived));
-  CHECK_FALSE(closer.full(kBad, Kind::kSocket));
-  CHECK_FALSE(closer.full(kGood, Kind::kReceived));
-  CHECK_FALSE(closer.full(Kind::kReceived));
+  for (auto& one : lingering) closer.close(kBad, DescriptorClass::kReceived, one.take());
+  CHECK(closer.full(kBad, DescriptorClass::kReceived));
+  CHECK_FALSE(closer.full(kBad, DescriptorClass::kSocket));
+  CHECK_FALSE(closer.full(kGood, DescriptorClass::kReceived));
+  CHECK_FALSE(closer.full(DescriptorClass::kReceived));
   CHECK(closer.waiting() == 6);
   lingering.clear();  // their peers go, and nothing lingers any more
   wait_until_none_waits(closer);
-  CHECK_FALSE(closer.full(kBad, Kind::kReceived));
+  CHECK_FALSE(closer.full(kBad, DescriptorClass::kReceived));
 }
 
 TEST_CASE("so many descriptors of all users together make it full") {
@@ -127,11 +127,11 @@ TEST_CASE("so many descriptors of all users together make it full") {
   limits.patience = std::chrono::minutes(1);
   Closer closer(limits);
   std::vector<Lingering> lingering(4);
-  for (uid_t user = 0; auto& one : lingering) closer.close(2000 + user++, Kind::kSocket, one.take());
-  CHECK(closer.full(Kind::kSocket));
-  CHECK_FALSE(closer.full(Kind::kReceived));
-  CHECK(closer.full(2000, Kind::kSocket));
-  CHECK_FALSE(closer.full(kGood, Kind::kSocket));  // who has none in it is not to blame
+  for (uid_t user = 0; auto& one : lingering) closer.close(2000 + user++, DescriptorClass::kSocket, one.take());
+  CHECK(closer.full(DescriptorClass::kSocket));
+  CHECK_FALSE(closer.full(DescriptorClass::kReceived));
+  CHECK(closer.full(2000, DescriptorClass::kSocket));
+  CHECK_FALSE(closer.full(kGood, DescriptorClass::kSocket));  // who has none in it is not to blame
   lingering.clear();
   wait_until_none_waits(closer);
 }
@@ -142,8 +142,8 @@ TEST_CASE("the end does not wait for what lingers") {
   const auto begin = std::chrono::steady_clock::now();
   {
     Closer closer;
-    for (auto& one : lingering) closer.close(kBad, Kind::kReceived, one.take());
-    closer.close(kBad, Kind::kReceived, std::move(last.write));
+    for (auto& one : lingering) closer.close(kBad, DescriptorClass::kReceived, one.take());
+    closer.close(kBad, DescriptorClass::kReceived, std::move(last.write));
   }
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(35));  // one of them takes 40 s
 }

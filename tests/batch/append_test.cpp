@@ -18,7 +18,7 @@ struct Filled {
   Contents contents;
 };
 
-void copy(Filled& to, const Filled& from, const std::vector<SlotMemory::Part>& parts, const batch::Rest& rest) {
+void copy(Filled& to, const Filled& from, const std::vector<SlotMemory::CopiedRange>& parts, const batch::Rest& rest) {
   bool copied = false;
   to.memory.copy(from.memory, {parts, rest.literals}, [&](const Status& status) { copied = bool(status); });
   CHECK(copied);
@@ -45,7 +45,7 @@ TEST_CASE("samples of batches of one size make batches of another size") {
       }
       test::fill(theirs, source.contents, source.memory.fill_address(), source_first, theirs.batch_size());
       const uint64_t samples = std::min({count - to, theirs.batch_size() - from, 1 + random() % 4});
-      std::vector<SlotMemory::Part> parts;
+      std::vector<SlotMemory::CopiedRange> parts;
       batch::append(theirs, source.contents, own, target.contents, {from, to, samples}, parts);
       to += samples;
       copy(target, source, parts, to == count ? batch::finish(own, target.contents, count) : batch::Rest());
@@ -61,7 +61,7 @@ TEST_CASE("rows of a fixed size are one copy for each tensor, and nothing is lef
   const Layout theirs(tensors, 8, 1 << 20), own(tensors, 5, 1 << 20);
   Contents target;
   batch::clear(own, target);
-  std::vector<SlotMemory::Part> parts;
+  std::vector<SlotMemory::CopiedRange> parts;
   batch::append(theirs, {}, own, target, {2, 1, 4}, parts);
   REQUIRE(parts.size() == 2);
   CHECK(parts[0].from == 6);

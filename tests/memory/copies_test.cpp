@@ -87,7 +87,7 @@ TEST_CASE("parts of another slot and bytes of this process make a slot on the GP
           EXPECT(fill(*ring[0], 5));
           std::vector<uint8_t> middle;  // what the other slot has there
           for (uint64_t at = 1000; at < 5000; ++at) middle.push_back(test::pattern(5, at));
-          const std::vector<SlotMemory::Part> parts = {{0, 0, 1000}, {5000, 5000, ring[0]->bytes() - 5000}};
+          const std::vector<SlotMemory::CopiedRange> parts = {{0, 0, 1000}, {5000, 5000, ring[0]->bytes() - 5000}};
           const std::vector<SlotMemory::Literal> literals = {{1000, middle}};
           test::Signal done;
           ring[1]->copy(*ring[0], {parts, literals}, [&](const Status& status) {
@@ -182,7 +182,7 @@ TEST_CASE("with descriptors no batch is ready early: an event's handle would nee
           DeviceRing wanted = ring_of(2, kMiB, Transport::kFd);
           wanted.ready_early = true;
           const SlotMemories ring = make_ring(gpus, wanted);
-          EXPECT(ring[0]->kind() == Kind::kCudaVmm && ring[0]->shared().copied.empty());
+          EXPECT(ring[0]->kind() == MemoryKind::kCudaVmm && ring[0]->shared().copied.empty());
           EXPECT(fill(*ring[0], 1));
           EXPECT(gpus.report().gpus[0].copies == 1);  // done before it was published
           EXPECT(fake.calls("cuIpcGetEventHandle") == 0);
@@ -205,7 +205,7 @@ TEST_CASE("the next copy is issued while the last one is under way") {
           Copy copy;
           copy.copied = &first, copy.keep = memory;
           copy.staging = std::move(*user.take(&user, [] {}));
-          copy.host_parts.push_back({copy.staging->address(), memory->address(), kMiB});
+          copy.host_ranges.push_back({copy.staging->address(), memory->address(), kMiB});
           transfer->put(std::move(copy));
           EXPECT(test::becomes_true([&] { return fake.calls("cuEventSynchronize") == 1; }));
           Copy next;
@@ -346,7 +346,7 @@ TEST_CASE("a driver that does not come back is given up, and what it may still u
           Copy copy;
           copy.copied = &copied, copy.keep = memory;
           copy.staging = std::move(*user.take(&user, [] {}));
-          copy.host_parts.push_back({copy.staging->address(), memory->address(), kMiB});
+          copy.host_ranges.push_back({copy.staging->address(), memory->address(), kMiB});
           copy.published = [&](const Status& status) {
             EXPECT(!status && status.error().message == "the end");
             answered.raise();

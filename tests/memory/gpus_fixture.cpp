@@ -21,7 +21,7 @@ Value get(std::future<Value>& future, const char* what) {
 
 // To the reader: one slot, as it crosses to a trainer.
 struct Look {
-  memory::Kind kind = memory::Kind::kHost;
+  memory::MemoryKind kind = memory::MemoryKind::kHost;
   uint8_t seed = 0;
   bool is_last = false;
   uint64_t bytes = 0, slot_bytes = 0, offset = 0;
@@ -29,7 +29,7 @@ struct Look {
 };
 
 std::unique_ptr<cuda::DeviceMemory> open(const cuda::ContextRef& context, const Look& look, int fd) {
-  if (look.kind == memory::Kind::kCudaVmm) return std::make_unique<cuda::FdMemory>(context, fd, look.bytes);
+  if (look.kind == memory::MemoryKind::kCudaVmm) return std::make_unique<cuda::FdMemory>(context, fd, look.bytes);
   cuda::HandleMemory::Shared shared;
   std::copy(look.handle.begin(), look.handle.end(), shared.handle.reserved.begin());
   shared.offset = look.offset;
@@ -147,7 +147,7 @@ bool Reader::sees(const memory::SlotMemory& slot, uint8_t seed) const {
   look.bytes = shared.bytes, look.slot_bytes = slot.bytes(), look.offset = shared.offset;
   std::copy(shared.handle.begin(), shared.handle.end(), look.handle.begin());
   const auto bytes = std::span(reinterpret_cast<const uint8_t*>(&look), sizeof look);
-  if (slot.kind() == memory::Kind::kCudaVmm) {
+  if (slot.kind() == memory::MemoryKind::kCudaVmm) {
     link_.send(bytes, std::array{shared.fd});
   } else {
     link_.send(bytes);

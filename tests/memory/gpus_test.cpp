@@ -104,7 +104,8 @@ TEST_CASE("a slice of a GPU, and a GPU of another process alone") {
 
 TEST_CASE("a slice of a GPU is tried, by each transport") {
   using Shares = FakeCudaOptions::MigShares;
-  for (const auto& [shares, kind] : {std::pair(Shares::kAll, Kind::kCudaVmm), {Shares::kHandles, Kind::kCudaIpc}}) {
+  for (const auto& [shares, kind] :
+       {std::pair(Shares::kAll, MemoryKind::kCudaVmm), {Shares::kHandles, MemoryKind::kCudaIpc}}) {
     FakeCudaOptions options;
     options.mig = true;
     options.mig_shares = shares;
@@ -115,7 +116,8 @@ TEST_CASE("a slice of a GPU is tried, by each transport") {
             EXPECT(ring[0]->kind() == wanted);
             EXPECT(fill(*ring[0], 1));
             EXPECT(ring[0]->gpu() == gpus.report().gpus[0].uuid && ring[0]->gpu().rfind("MIG-", 0) == 0);
-            EXPECT(error_of_ring(gpus, ring_of(1, kMiB, Transport::kFd)).message.empty() == (wanted == Kind::kCudaVmm));
+            EXPECT(error_of_ring(gpus, ring_of(1, kMiB, Transport::kFd)).message.empty() ==
+                   (wanted == MemoryKind::kCudaVmm));
           }) == "");
     CHECK(fake.violations() == kNone);
     CHECK(is_clean(fake.live()));
@@ -204,7 +206,7 @@ TEST_CASE("memory for the fd transport is made for access by other devices, wher
     CHECK(in_child(fake, [rdma] {
             Gpus gpus({});
             EXPECT(cuda::Driver::get().devices()[0].allows_rdma == rdma);
-            EXPECT(make_ring(gpus, ring_of(1, kMiB))[0]->kind() == Kind::kCudaVmm);
+            EXPECT(make_ring(gpus, ring_of(1, kMiB))[0]->kind() == MemoryKind::kCudaVmm);
           }) == "");
     CHECK(fake.violations() == kNone);
     CHECK(fake.rdma_allocations() == (rdma ? 1 : 0));
@@ -216,12 +218,12 @@ TEST_CASE("the transport is the best that both sides can, or the one asked for")
   CHECK(in_child(fake, [] {
           Gpus gpus({});
           DeviceRing ring = ring_of(1, kMiB);
-          EXPECT(make_ring(gpus, ring)[0]->kind() == Kind::kCudaVmm);
+          EXPECT(make_ring(gpus, ring)[0]->kind() == MemoryKind::kCudaVmm);
           ring.transport = Transport::kHandle;
-          EXPECT(make_ring(gpus, ring)[0]->kind() == Kind::kCudaIpc);
+          EXPECT(make_ring(gpus, ring)[0]->kind() == MemoryKind::kCudaIpc);
           ring.client_shares_fds = false;
           ring.transport = Transport::kAuto;
-          EXPECT(make_ring(gpus, ring)[0]->kind() == Kind::kCudaIpc);
+          EXPECT(make_ring(gpus, ring)[0]->kind() == MemoryKind::kCudaIpc);
           ring.transport = Transport::kFd;
           EXPECT(says(error_of_ring(gpus, ring), Trouble::kUnsupported, "unsupported: ", {"the trainer's side"}));
         }) == "");
@@ -230,7 +232,7 @@ TEST_CASE("the transport is the best that both sides can, or the one asked for")
   FakeCuda without(options);
   CHECK(in_child(without, [] {
           Gpus gpus({});
-          EXPECT(make_ring(gpus, ring_of(1, kMiB))[0]->kind() == Kind::kCudaIpc);
+          EXPECT(make_ring(gpus, ring_of(1, kMiB))[0]->kind() == MemoryKind::kCudaIpc);
           EXPECT(says(error_of_ring(gpus, ring_of(1, kMiB, Transport::kFd)), Trouble::kUnsupported,
                       "unsupported: ", {"the daemon's side (GPU 0 ("}));
         }) == "");

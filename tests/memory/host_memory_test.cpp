@@ -15,13 +15,13 @@ namespace spdld::host_memory_test {
 
 using spdld::memory::Access;
 using spdld::memory::HostMemory;
-using spdld::memory::Kind;
+using spdld::memory::MemoryKind;
 using spdld::memory::SlotMemories;
 
 namespace {
 
 constexpr uint64_t kSlotBytes = 1 << 20;
-constexpr HostMemory::Use kUse{1000, kSlotBytes, Access::kWritable, Kind::kHost};
+constexpr HostMemory::Use kUse{1000, kSlotBytes, Access::kWritable, MemoryKind::kHost};
 
 // A slot's memory is the same if its file is.
 std::multiset<ino_t> inodes(const SlotMemories& memories) {
@@ -67,10 +67,10 @@ TEST_CASE("spare memory is for no other user, size, access or kind") {
   SlotMemories first = memory.make_slots(kUse, 2);
   const auto before = inodes(first);
   memory.give_back(kUse, std::move(first), true);
-  for (const HostMemory::Use& other : {HostMemory::Use{1001, kSlotBytes, Access::kWritable, Kind::kHost},
-                                       HostMemory::Use{1000, kSlotBytes / 2, Access::kWritable, Kind::kHost},
-                                       HostMemory::Use{1000, kSlotBytes, Access::kCopyOnWrite, Kind::kHost},
-                                       HostMemory::Use{1000, kSlotBytes, Access::kWritable, Kind::kPinned}}) {
+  for (const HostMemory::Use& other : {HostMemory::Use{1001, kSlotBytes, Access::kWritable, MemoryKind::kHost},
+                                       HostMemory::Use{1000, kSlotBytes / 2, Access::kWritable, MemoryKind::kHost},
+                                       HostMemory::Use{1000, kSlotBytes, Access::kCopyOnWrite, MemoryKind::kHost},
+                                       HostMemory::Use{1000, kSlotBytes, Access::kWritable, MemoryKind::kPinned}}) {
     const SlotMemories slots = memory.make_slots(other, 2);
     CHECK_FALSE(has_any(inodes(slots), before));
     CHECK(slots.front()->bytes() == other.slot_bytes);
@@ -99,8 +99,8 @@ TEST_CASE("spare memory stays inside its limit, and what is oldest goes first") 
   CHECK(inodes(memory.make_slots(kUse, 2)) == newest);
   CHECK(memory.spare_bytes() == 0);
 
-  memory.give_back({1000, 4 * kSlotBytes, Access::kWritable, Kind::kHost},
-                   memory.make_slots({1000, 4 * kSlotBytes, Access::kWritable, Kind::kHost}, 1), true);
+  memory.give_back({1000, 4 * kSlotBytes, Access::kWritable, MemoryKind::kHost},
+                   memory.make_slots({1000, 4 * kSlotBytes, Access::kWritable, MemoryKind::kHost}, 1), true);
   CHECK(memory.spare_bytes() == 0);  // larger than the limit by itself
 
   HostMemory none(0);
@@ -121,7 +121,7 @@ TEST_CASE("what nobody wants goes after its time") {
 
 TEST_CASE("slots that can't be had leave nothing behind") {
   HostMemory memory(16 * kSlotBytes);
-  const HostMemory::Use much{1000, 1ull << 60, Access::kWritable, Kind::kHost};
+  const HostMemory::Use much{1000, 1ull << 60, Access::kWritable, MemoryKind::kHost};
   CHECK_THROWS_AS(memory.make_slots(much, 2), spdld::SetupError);
   CHECK(open_slots() == 0);
 }

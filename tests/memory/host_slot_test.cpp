@@ -72,9 +72,9 @@ TEST_CASE("memory that can't be had is one sentence that says what to lower") {
 }
 
 TEST_CASE("a host slot has no way to go to be published") {
-  HostSlot slot(kBytes, Access::kWritable, spdld::memory::Kind::kPinned);
-  CHECK(slot.kind() == spdld::memory::Kind::kPinned);
-  CHECK(HostSlot(kBytes, Access::kWritable).kind() == spdld::memory::Kind::kHost);
+  HostSlot slot(kBytes, Access::kWritable, spdld::memory::MemoryKind::kPinned);
+  CHECK(slot.kind() == spdld::memory::MemoryKind::kPinned);
+  CHECK(HostSlot(kBytes, Access::kWritable).kind() == spdld::memory::MemoryKind::kHost);
   CHECK(slot.shared().bytes == kBytes);
   const auto begun = slot.begin_fill([] {});
   REQUIRE(begun);

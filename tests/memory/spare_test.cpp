@@ -87,9 +87,9 @@ class Model {
 };
 
 // The memory and the model side by side, and the rings that hold slots.
-class Run {
+class ModelRun {
  public:
-  Run(uint64_t bytes_max, uint32_t seed) : memory_(bytes_max), model_(bytes_max), random_(seed) {}
+  ModelRun(uint64_t bytes_max, uint32_t seed) : memory_(bytes_max), model_(bytes_max), random_(seed) {}
 
   void step() {
     switch (below(8)) {
@@ -125,7 +125,7 @@ class Run {
   HostMemory::Use some_use() {
     const auto owner = static_cast<uid_t>(1000 + below(2));
     return {owner, kPage << below(4), below(4) ? memory::Access::kWritable : memory::Access::kCopyOnWrite,
-            memory::Kind::kHost};
+            memory::MemoryKind::kHost};
   }
   void open_ring() {
     const HostMemory::Use use = some_use();
@@ -179,7 +179,7 @@ TEST_CASE("the budget of spare slots holds over rings that come, go and are refu
   const uint32_t seed = GENERATE(1u, 2u, 3u);
   const uint64_t bytes_max = GENERATE(0, 5 * kPage, 64 * kPage, 4096 * kPage);  // the last: the count of slots decides
   CAPTURE(seed, bytes_max);
-  Run run(bytes_max, seed);
+  ModelRun run(bytes_max, seed);
   for (int i = 0; i < 600; ++i) {
     run.step();
     run.check();
@@ -188,7 +188,7 @@ TEST_CASE("the budget of spare slots holds over rings that come, go and are refu
 }
 
 TEST_CASE("no more slots are spare than may be open as files") {
-  constexpr HostMemory::Use kUse{1000, kPage, memory::Access::kWritable, memory::Kind::kHost};
+  constexpr HostMemory::Use kUse{1000, kPage, memory::Access::kWritable, memory::MemoryKind::kHost};
   HostMemory memory(4 * HostMemory::kSpareSlotsMax * kPage);
   memory.give_back(kUse, memory.make_slots(kUse, HostMemory::kSpareSlotsMax + 20), true);
   CHECK(memory.spare_bytes() == HostMemory::kSpareSlotsMax * kPage);

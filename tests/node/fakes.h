@@ -32,7 +32,7 @@ class FakeMemory final : public memory::SlotMemory {
  public:
   // What all slots of a ring do, as the test says.
   struct Rules {
-    memory::Kind kind = memory::Kind::kHost;
+    memory::MemoryKind kind = memory::MemoryKind::kHost;
     std::string gpu = {};
     bool has_room = true;         // of staging memory
     bool copies_fail = false;     // from now on
@@ -50,7 +50,7 @@ class FakeMemory final : public memory::SlotMemory {
   };
   FakeMemory(std::shared_ptr<Rules> rules, uint64_t bytes) : rules_(std::move(rules)), bytes_(bytes) {}
 
-  memory::Kind kind() const override { return rules_->kind; }
+  memory::MemoryKind kind() const override { return rules_->kind; }
   uint64_t bytes() const override { return bytes_.size(); }
   memory::Shared shared() const override {
     memory::Shared shared;
@@ -64,7 +64,8 @@ class FakeMemory final : public memory::SlotMemory {
   }
   uint8_t* fill_address() const override { return const_cast<uint8_t*>(bytes_.data()); }
   void copy(const SlotMemory& from, const Copies& copies, Published copied) override {
-    for (const Part& part : copies.parts) std::memcpy(&bytes_.at(part.to), from.fill_address() + part.from, part.bytes);
+    for (const CopiedRange& range : copies.ranges)
+      std::memcpy(&bytes_.at(range.to), from.fill_address() + range.from, range.bytes);
     for (const Literal& own : copies.literals) std::memcpy(&bytes_.at(own.to), own.bytes.data(), own.bytes.size());
     copied(rules_->copies_fail ? Status(Error{Trouble::kInternal, "the copy failed"}) : Status(Done{}));
   }

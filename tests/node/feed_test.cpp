@@ -232,7 +232,7 @@ TEST_CASE("too many bad samples fail the feed, and bad samples from before a see
 TEST_CASE("a reader that dies with batches on a GPU ends its ring, where others wait for the memory") {
   const uint32_t readers = GENERATE(1u, 2u);
   FeedRig rig({}, readers);
-  rig.rules->kind = memory::Kind::kCudaIpc;
+  rig.rules->kind = memory::MemoryKind::kCudaIpc;
   Feed& feed = rig.open();
   PlainReader dead, other;
   const ReaderId id = rig.join(dead, 0);
@@ -261,7 +261,7 @@ TEST_CASE("a reader that dies with batches on a GPU ends its ring, where others 
 TEST_CASE("a job that dies with batches on a GPU ends a shared ring where no slots are left for another job") {
   const uint32_t jobs_max = GENERATE(2u, 3u);
   FeedRig rig({}, 1, 20);
-  rig.rules->kind = memory::Kind::kCudaIpc;
+  rig.rules->kind = memory::MemoryKind::kCudaIpc;
   rig.setting.sharing = Feed::Sharing{{2, 2, rig.sharding.steps()}, jobs_max, 1000 * kMs};
   Feed& feed = rig.open();
   PlainReader dead, other;

@@ -195,7 +195,7 @@ class SeatingRig : public FakeFillers {
   }
   static std::shared_ptr<FakeMemory::Rules> a_gpu() {
     auto rules = std::make_shared<FakeMemory::Rules>();
-    rules->kind = memory::Kind::kCudaIpc;
+    rules->kind = memory::MemoryKind::kCudaIpc;
     rules->gpu = "GPU-1";
     return rules;
   }

@@ -184,7 +184,7 @@ TEST_CASE("slots on a GPU come later, and are refused where the rank was taken o
   SECTION("they come") {
     rig.give_device_slots();
     CHECK(trainer.steps.size() == 6);
-    CHECK(trainer.info->memory == memory::Kind::kCudaIpc);
+    CHECK(trainer.info->memory == memory::MemoryKind::kCudaIpc);
     CHECK(rig.seating.ring_use().at(rig.client.uid).slots == 6);
     CHECK(rig.seating.slot_bytes() == 0);
   }

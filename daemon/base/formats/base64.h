@@ -9,7 +9,7 @@
 
 namespace spdld {
 
-// The most bytes that so many letters may stand for.
+// The most bytes that `letters` letters may stand for.
 constexpr uint64_t base64_bytes_max(uint64_t letters) { return letters / 4 * 3 + 3; }
 
 // Writes the bytes, and returns how many there are. `to` may be the text itself. None: the text is no base64.

@@ -71,7 +71,7 @@ class Alarm {
 }  // namespace
 
 struct Closer::Inside {
-  using LaneKey = std::pair<uid_t, Kind>;
+  using LaneKey = std::pair<uid_t, DescriptorClass>;
   struct Lane {
     std::deque<UniqueFd> waiting;
     bool served = false;  // a thread closes one of its descriptors
@@ -112,7 +112,7 @@ struct Closer::Inside {
     lock.lock();
     if (was_long) interrupted++;
     lane.served = false;
-    of_kind[static_cast<size_t>(key.second)]--;
+    of_class[static_cast<size_t>(key.second)]--;
     if (lane.waiting.empty())
       lanes.erase(key);
     else
@@ -124,7 +124,7 @@ struct Closer::Inside {
   std::condition_variable wake, thread_ended;
   std::map<LaneKey, Lane> lanes;  // under mutex, as the following
   std::deque<LaneKey> turns;      // lanes with a waiting descriptor that no thread serves, each once
-  std::array<size_t, 2> of_kind = {};
+  std::array<size_t, 2> of_class = {};
   uint64_t interrupted = 0;
   unsigned idle = 0, ended = 0;
   bool ending = false, abandoned = false;
@@ -163,15 +163,15 @@ Closer::~Closer() {
   for (std::thread& thread : threads) all ? thread.join() : thread.detach();
 }
 
-void Closer::close(uid_t user, Kind kind, UniqueFd fd) {
+void Closer::close(uid_t user, DescriptorClass descriptor_class, UniqueFd fd) {
   if (!fd) return;
   Inside& inside = *inside_;
   const std::scoped_lock lock(inside.mutex);
-  const Inside::LaneKey key{user, kind};
+  const Inside::LaneKey key{user, descriptor_class};
   Inside::Lane& lane = inside.lanes[key];
   const bool has_turn = lane.served || !lane.waiting.empty();
   lane.waiting.push_back(std::move(fd));
-  inside.of_kind[static_cast<size_t>(kind)]++;
+  inside.of_class[static_cast<size_t>(descriptor_class)]++;
   if (has_turn) return;
   inside.turns.push_back(key);
   const bool more_wanted = inside.turns.size() > inside.idle && inside.threads.size() < inside.limits.threads_max;
@@ -182,22 +182,22 @@ void Closer::close(uid_t user, Kind kind, UniqueFd fd) {
   inside.wake.notify_one();
 }
 
-bool Closer::full(uid_t user, Kind kind) const {
+bool Closer::full(uid_t user, DescriptorClass descriptor_class) const {
   const std::scoped_lock lock(inside_->mutex);
-  const auto lane = inside_->lanes.find({user, kind});
+  const auto lane = inside_->lanes.find({user, descriptor_class});
   if (lane == inside_->lanes.end()) return false;
   return lane->second.size() > inside_->limits.lane_max ||
-         inside_->of_kind[static_cast<size_t>(kind)] > inside_->limits.all_max;
+         inside_->of_class[static_cast<size_t>(descriptor_class)] > inside_->limits.all_max;
 }
 
-bool Closer::full(Kind kind) const {
+bool Closer::full(DescriptorClass descriptor_class) const {
   const std::scoped_lock lock(inside_->mutex);
-  return inside_->of_kind[static_cast<size_t>(kind)] > inside_->limits.all_max;
+  return inside_->of_class[static_cast<size_t>(descriptor_class)] > inside_->limits.all_max;
 }
 
 size_t Closer::waiting() const {
   const std::scoped_lock lock(inside_->mutex);
-  return inside_->of_kind[0] + inside_->of_kind[1];
+  return inside_->of_class[0] + inside_->of_class[1];
 }
 
 uint64_t Closer::interrupted() const {

@@ -17,15 +17,15 @@ namespace spdld {
 
 class Closer {
  public:
-  // Each kind has a lane of its own: nobody's sockets stand behind the descriptors that were sent over them.
-  enum class Kind : uint8_t {
+  // Each class has a lane of its own: nobody's sockets stand behind the descriptors that were sent over them.
+  enum class DescriptorClass : uint8_t {
     kReceived,  // a descriptor that a message carried
     kSocket     // a client's socket, whose unread messages may carry descriptors
   };
   struct Limits {
     unsigned threads_max = 8;
-    size_t lane_max = 64;                    // descriptors of one user and kind; more make full() true
-    size_t all_max = 512;                    // descriptors of one kind
+    size_t lane_max = 64;                    // descriptors of one user and class; more make full() true
+    size_t all_max = 512;                    // descriptors of one class
     std::chrono::milliseconds patience{20};  // a close that takes longer is interrupted
   };
 
@@ -37,11 +37,11 @@ class Closer {
   Closer(const Closer&) = delete;
   Closer& operator=(const Closer&) = delete;
 
-  void close(uid_t user, Kind kind, UniqueFd fd);
-  // Whether so many descriptors wait that the caller should take no more of this kind from this user, or from anybody.
+  void close(uid_t user, DescriptorClass descriptor_class, UniqueFd fd);
+  // Whether so many descriptors wait that the caller should take no more of this class from this user, or from anybody.
   // Nothing is refused where a caller goes on.
-  bool full(uid_t user, Kind kind) const;
-  bool full(Kind kind) const;
+  bool full(uid_t user, DescriptorClass descriptor_class) const;
+  bool full(DescriptorClass descriptor_class) const;
   size_t waiting() const;        // descriptors that are not closed yet
   uint64_t interrupted() const;  // closes that took longer than the patience
 

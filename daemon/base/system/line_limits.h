@@ -1,6 +1,6 @@
 // Bounds how many lines of one kind the log has: a burst, and then a line every few seconds. Lines that are left out
-// are counted, and the count is told. A kind is a sentence and the pipeline that it is about. Times are the caller's,
-// monotonic. Any thread.
+// are counted, and the count is told. Lines are of one kind where they have one sentence about one pipeline. Times are
+// the caller's, monotonic. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ class LineLimits {
   std::vector<LeftOut> take_left_out(uint64_t now_ns, bool all = false);
 
  private:
-  struct Kind {
+  struct LineLimit {
     Allowance allowance{kPerS, kBurst};
     uint64_t left_out = 0;
   };
@@ -48,10 +48,10 @@ class LineLimits {
     bool operator()(const auto& a, const auto& b) const { return view(a) < view(b); }
   };
 
-  Kind& kind_of(std::string_view sentence, std::string_view pipeline, uint64_t now_ns);
+  LineLimit& limit_of(std::string_view sentence, std::string_view pipeline, uint64_t now_ns);
 
   std::mutex mutex_;
-  std::map<Key, Kind, Less> kinds_;
+  std::map<Key, LineLimit, Less> limits_;
 };
 
 }  // namespace spdld

@@ -53,7 +53,7 @@ bool is_on(Level level);
 // ({:.2f}) where wanted.
 void write(Level level, const About& about, std::string_view sentence, std::initializer_list<Word> words);
 
-// The same, where lines of this sentence and pipeline are not too many (LineLimits). Lines that are left out are
+// Writes a line, where lines of this sentence and pipeline are not too many (LineLimits). Lines that are left out are
 // counted in a later line: in the next one of this kind, or in one that tell_left_out() writes.
 void write_limited(Level level, const About& about, std::string_view sentence, std::initializer_list<Word> words);
 // Writes a line for each kind of lines that were left out, as far as the limits allow. `all`: for all kinds, at the

@@ -12,7 +12,7 @@ namespace {
 // A thread that was refused may take so much for its way out, before it is refused again.
 constexpr int64_t kGrace = 1 << 20;
 
-constinit thread_local MemoryCharge::Part own_part;  // operator new finds it at any time
+constinit thread_local MemoryCharge::ThreadShare own_share;  // operator new finds it at any time
 
 }  // namespace
 
@@ -59,56 +59,56 @@ void MemoryCharge::give_back(uint64_t bytes) {
 }
 
 // Without a question: the memory is taken, or free, already.
-void MemoryCharge::settle(Part& part) {
-  const int64_t bytes = part.unsettled;
-  part.unsettled = 0;
-  part.ask_at = Part::kStep;
-  if (bytes < 0) part.charge->give_back(static_cast<uint64_t>(-bytes));
+void MemoryCharge::settle(ThreadShare& share) {
+  const int64_t bytes = share.unsettled;
+  share.unsettled = 0;
+  share.ask_at = ThreadShare::kStep;
+  if (bytes < 0) share.charge->give_back(static_cast<uint64_t>(-bytes));
   if (bytes <= 0) return;
-  part.charge->account_->take_anyhow(static_cast<uint64_t>(bytes));
-  part.charge->bytes_.fetch_add(static_cast<uint64_t>(bytes), std::memory_order_relaxed);
+  share.charge->account_->take_anyhow(static_cast<uint64_t>(bytes));
+  share.charge->bytes_.fetch_add(static_cast<uint64_t>(bytes), std::memory_order_relaxed);
 }
 
 void MemoryCharge::before_allocation(size_t bytes) {
-  Part& part = own_part;
-  if (part.charge == nullptr) return;
+  ThreadShare& share = own_share;
+  if (share.charge == nullptr) return;
   // A number above all memory is refused as well: it is cut before it is added up.
   const auto wanted = static_cast<int64_t>(std::min<size_t>(bytes, INT64_MAX / 2));
-  if (part.unsettled + wanted < part.ask_at) return;
-  if (const int64_t all = part.unsettled + wanted; part.charge->take(static_cast<uint64_t>(all))) {
-    part.unsettled = -wanted;  // after_allocation() adds it
-    part.ask_at = Part::kStep;
+  if (share.unsettled + wanted < share.ask_at) return;
+  if (const int64_t all = share.unsettled + wanted; share.charge->take(static_cast<uint64_t>(all))) {
+    share.unsettled = -wanted;  // after_allocation() adds it
+    share.ask_at = ThreadShare::kStep;
     return;
   }
-  part.ask_at = std::max(part.unsettled, int64_t{0}) + kGrace;
+  share.ask_at = std::max(share.unsettled, int64_t{0}) + kGrace;
   throw std::bad_alloc();
 }
 
 void MemoryCharge::after_allocation(void* memory) {
-  if (own_part.charge != nullptr) own_part.unsettled += static_cast<int64_t>(malloc_usable_size(memory));
+  if (own_share.charge != nullptr) own_share.unsettled += static_cast<int64_t>(malloc_usable_size(memory));
 }
 
 void MemoryCharge::before_release(void* memory) {
-  Part& part = own_part;
-  if (part.charge == nullptr || memory == nullptr) return;
-  part.unsettled -= static_cast<int64_t>(malloc_usable_size(memory));
-  if (part.unsettled <= -Part::kStep) settle(part);
+  ThreadShare& share = own_share;
+  if (share.charge == nullptr || memory == nullptr) return;
+  share.unsettled -= static_cast<int64_t>(malloc_usable_size(memory));
+  if (share.unsettled <= -ThreadShare::kStep) settle(share);
 }
 
-MemoryCharge::Scope::Scope(MemoryCharge* charge) : outer_(own_part) { own_part = {.charge = charge}; }
+MemoryCharge::Scope::Scope(MemoryCharge* charge) : outer_(own_share) { own_share = {.charge = charge}; }
 
 MemoryCharge::Scope::~Scope() {
-  if (own_part.charge != nullptr) settle(own_part);
-  own_part = outer_;
+  if (own_share.charge != nullptr) settle(own_share);
+  own_share = outer_;
 }
 
-MemoryCharge* MemoryCharge::of_this_thread() { return own_part.charge; }
+MemoryCharge* MemoryCharge::of_this_thread() { return own_share.charge; }
 
 bool MemoryCharge::is_counting() {
   MemoryCharge charge(std::make_shared<MemoryAccount>(UINT64_MAX, "a trial"));
   const Scope scope(&charge);
   void* const memory = ::operator new(1);
-  const bool is_counted = own_part.unsettled > 0;
+  const bool is_counted = own_share.unsettled > 0;
   ::operator delete(memory);
   return is_counted;
 }

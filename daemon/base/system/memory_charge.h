@@ -57,9 +57,9 @@ class MemoryCharge {
   // The account that has refused memory; null: none has.
   const MemoryAccount* refused_by() const { return refused_by_.load(std::memory_order_acquire); }
 
-  // A thread's part of a charge.
-  struct Part {
-    static constexpr int64_t kStep = 256 << 10;  // it goes to the accounts once in so many bytes
+  // A thread's share of a charge.
+  struct ThreadShare {
+    static constexpr int64_t kStep = 256 << 10;  // bytes after which the share goes to the accounts
     MemoryCharge* charge = nullptr;
     int64_t unsettled = 0;  // bytes that the accounts have not heard of; below 0: bytes that go back
     int64_t ask_at = kStep;
@@ -74,7 +74,7 @@ class MemoryCharge {
     Scope& operator=(const Scope&) = delete;
 
    private:
-    const Part outer_;
+    const ThreadShare outer_;
   };
   // Whose scope this thread is in, for threads that it starts; null: nobody's.
   static MemoryCharge* of_this_thread();
@@ -87,7 +87,7 @@ class MemoryCharge {
   static void before_release(void* memory);
 
  private:
-  static void settle(Part& part);
+  static void settle(ThreadShare& share);
   bool take(uint64_t bytes);
   void give_back(uint64_t bytes);
 

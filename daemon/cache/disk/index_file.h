@@ -1,9 +1,9 @@
 // The index of a shelf on disk: a header, then records in the order in which the entries were put. Append-only; where a
 // sample has several records, its last record counts.
 //
-//   header, 48 bytes:  "SPDLDix1", 32 hexadecimal digits of the shelf's key, XXH3-64 of these 40 bytes
+//   header, 48 bytes:  "SPDLDix1", 32 hexadecimal digits of the shelf's key, XXH3-64 of the 40 bytes before
 //   record, 56 bytes:  sample, size of the sample's file, its time of change (signed, ns since 1970), offset of the
-//                      entry in the file of entries, its bytes, XXH3-64 of those, XXH3-64 of the 48 bytes before
+//                      entry in the file of entries, its bytes, XXH3-64 of the entry, XXH3-64 of the 48 bytes before
 //
 // The highest bit of an offset says that the entry has the shelf's prepared form; without it the bytes are as fetched.
 //

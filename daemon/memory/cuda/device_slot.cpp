@@ -17,7 +17,7 @@ DeviceSlot::~DeviceSlot() {
   abandon();
 }
 
-Kind DeviceSlot::kind() const { return ring().kind; }
+MemoryKind DeviceSlot::kind() const { return ring().kind; }
 
 uint64_t DeviceSlot::bytes() const { return ring().slot_bytes; }
 
@@ -38,10 +38,10 @@ void DeviceSlot::copy(const SlotMemory& from, const Copies& copies, Published co
     return copied(Error{Trouble::kTransient, "the slot to copy from was lost with its GPU's context"});
   Copy copy;
   const cuda::abi::DevicePtr to = target_->allocation->address();
-  for (const Part& part : copies.parts)
-    copy.parts.push_back({source->allocation->address() + part.from, to + part.to, part.bytes});
+  for (const CopiedRange& range : copies.ranges)
+    copy.device_ranges.push_back({source->allocation->address() + range.from, to + range.to, range.bytes});
   for (const Literal& literal : copies.literals)
-    copy.host_parts.push_back({literal.bytes.data(), to + literal.to, literal.bytes.size()});
+    copy.host_ranges.push_back({literal.bytes.data(), to + literal.to, literal.bytes.size()});
   copy.copied = &target_->allocation->copied();
   copy.keep = target_;
   copy.keep_source = source;
@@ -53,7 +53,7 @@ void DeviceSlot::publish(std::span<const Range> counts, Published published) {
   Copy copy;
   if (staging_) {  // else all of it has been copied
     for (const Range& range : counts)
-      copy.host_parts.push_back(
+      copy.host_ranges.push_back(
           {staging_->address() + range.from, target_->allocation->address() + range.from, range.bytes});
   }
   copy.copied = &target_->allocation->copied();

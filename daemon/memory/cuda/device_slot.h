@@ -13,7 +13,7 @@ class DeviceSlot final : public SlotMemory {
   // Any thread, never blocks. A copy under way keeps the memory until it is done.
   ~DeviceSlot() override;
 
-  Kind kind() const override;
+  MemoryKind kind() const override;
   uint64_t bytes() const override;
   Shared shared() const override;
   std::string gpu() const override { return ring().gpu->uuid(); }

@@ -81,13 +81,13 @@ Inbox::Returned Inbox::close() {
   return std::exchange(returned_, {});
 }
 
-DeviceRingPart::DeviceRingPart(std::shared_ptr<Gpu> on, Kind as, uint64_t bytes, bool early,
+DeviceRingPart::DeviceRingPart(std::shared_ptr<Gpu> on, MemoryKind as, uint64_t bytes, bool early,
                                const StagingKind& staging_kind)
     : gpu(std::move(on)), kind(as), slot_bytes(bytes), ready_early(early), staging(gpu->staging(), staging_kind) {}
 
 DeviceAllocation::DeviceAllocation(std::shared_ptr<DeviceRingPart> ring) : ring_(std::move(ring)) {
   Gpu& gpu = *ring_->gpu;
-  if (ring_->kind == Kind::kCudaVmm) {
+  if (ring_->kind == MemoryKind::kCudaVmm) {
     auto memory = std::make_unique<cuda::FdMemory>(gpu.context(), ring_->slot_bytes);
     fd_ = memory->share();
     shared_.fd = fd_.get();

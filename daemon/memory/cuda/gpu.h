@@ -19,10 +19,10 @@ class Gpu;
 
 // The properties that all slots of one ring have in common.
 struct DeviceRingPart {
-  DeviceRingPart(std::shared_ptr<Gpu> on, Kind as, uint64_t bytes, bool early, const StagingKind& staging_kind);
+  DeviceRingPart(std::shared_ptr<Gpu> on, MemoryKind as, uint64_t bytes, bool early, const StagingKind& staging_kind);
 
   std::shared_ptr<Gpu> gpu;
-  Kind kind;
+  MemoryKind kind;
   uint64_t slot_bytes;
   bool ready_early;
   Staging::User staging;

@@ -34,10 +34,10 @@ cuda::abi::Uuid driver_uuid(const GpuUuid& uuid) {
   return same;
 }
 
-Kind choose_kind(const DeviceRing& ring, const Gpu& gpu, const cuda::Device& device) {
-  if (ring.transport == Transport::kHandle) return Kind::kCudaIpc;
-  if (device.shares_fds && ring.client_shares_fds) return Kind::kCudaVmm;
-  if (ring.transport == Transport::kAuto) return Kind::kCudaIpc;
+MemoryKind choose_kind(const DeviceRing& ring, const Gpu& gpu, const cuda::Device& device) {
+  if (ring.transport == Transport::kHandle) return MemoryKind::kCudaIpc;
+  if (device.shares_fds && ring.client_shares_fds) return MemoryKind::kCudaVmm;
+  if (ring.transport == Transport::kAuto) return MemoryKind::kCudaIpc;
   const std::string side = device.shares_fds ? "the trainer's side" : "the daemon's side (" + gpu.text() + ")";
   throw Fault(Cause::kUnsupported,
               "the fd transport was asked for, and " + side +
@@ -202,27 +202,27 @@ SlotMemories Gpus::Setup::make_on(Card& card, const DeviceRing& ring) {
                                           mebibytes(settings_.staging_bytes_max) +
                                           ", gpu.staging_bytes_max): lower batch.size, or raise that");
   const std::shared_ptr<Gpu> gpu = open(card);
-  const Kind kind = choose_kind(ring, *gpu, card.device);
+  const MemoryKind kind = choose_kind(ring, *gpu, card.device);
   refuse_too_much(card, ring, cuda::round_up(ring.slot_bytes));
   try {
     return make_slots_of(kind, ring, card, gpu);
   } catch (const Fault& fault) {
     // Which transport a slice (MIG) takes depends on the GPU and the driver: the only way to know is to try.
     const bool is_refused = fault.cause() == Cause::kMig;
-    if (is_refused && kind == Kind::kCudaVmm && ring.transport == Transport::kAuto)
-      return make_slots_of(Kind::kCudaIpc, ring, card, gpu);
+    if (is_refused && kind == MemoryKind::kCudaVmm && ring.transport == Transport::kAuto)
+      return make_slots_of(MemoryKind::kCudaIpc, ring, card, gpu);
     throw;
   }
 }
 
-SlotMemories Gpus::Setup::make_slots_of(Kind kind, const DeviceRing& ring, Card& card,
+SlotMemories Gpus::Setup::make_slots_of(MemoryKind kind, const DeviceRing& ring, Card& card,
                                         const std::shared_ptr<Gpu>& gpu) {
   std::vector<std::unique_ptr<DeviceAllocation>> made;
   try {
     const StagingKind staging = {cuda::round_up(ring.slot_bytes), ring.owner};
     gpu->staging()->ensure(staging);
     // An event crosses by a handle, which needs the namespaces that descriptors do without.
-    const bool early = ring.ready_early && kind == Kind::kCudaIpc;
+    const bool early = ring.ready_early && kind == MemoryKind::kCudaIpc;
     const auto part = std::make_shared<DeviceRingPart>(gpu, kind, ring.slot_bytes, early, staging);
     SlotMemories slots;
     while (made.size() < ring.slots && !is_stopping_) made.push_back(std::make_unique<DeviceAllocation>(part));

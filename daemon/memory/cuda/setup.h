@@ -50,7 +50,7 @@ class Gpus::Setup {
   std::optional<Job> next_job();
   Result<SlotMemories> make(const DeviceRing& ring);
   SlotMemories make_on(Card& card, const DeviceRing& ring);
-  SlotMemories make_slots_of(Kind kind, const DeviceRing& ring, Card& card, const std::shared_ptr<Gpu>& gpu);
+  SlotMemories make_slots_of(MemoryKind kind, const DeviceRing& ring, Card& card, const std::shared_ptr<Gpu>& gpu);
   Card& card_of(const GpuUuid& uuid);
   std::shared_ptr<Gpu> open(Card& card);
   [[noreturn]] void give_up(const Card& card, const std::string& why);

@@ -20,9 +20,9 @@ uint64_t now_ns() {
 }
 
 uint64_t bytes_of(const Copy& copy) {
-  const auto add = [](uint64_t sum, const auto& part) { return sum + part.bytes; };
-  const uint64_t of_host = std::accumulate(copy.host_parts.begin(), copy.host_parts.end(), uint64_t{0}, add);
-  return std::accumulate(copy.parts.begin(), copy.parts.end(), of_host, add);
+  const auto add = [](uint64_t sum, const auto& range) { return sum + range.bytes; };
+  const uint64_t of_host = std::accumulate(copy.host_ranges.begin(), copy.host_ranges.end(), uint64_t{0}, add);
+  return std::accumulate(copy.device_ranges.begin(), copy.device_ranges.end(), of_host, add);
 }
 
 }  // namespace
@@ -158,10 +158,10 @@ Code Transfer::issue(const Copy& copy) const {
   const cuda::Current current(*context_);
   const cuda::abi::Entries& call = context_->driver().call();
   Code code = current.result();
-  for (const Copy::Part& part : copy.parts)
-    if (code == cuda::abi::kSuccess) code = call.cuMemcpyDtoDAsync(part.to, part.from, part.bytes, stream_.handle());
-  for (const Copy::HostPart& part : copy.host_parts)
-    if (code == cuda::abi::kSuccess) code = call.cuMemcpyHtoDAsync(part.to, part.from, part.bytes, stream_.handle());
+  for (const Copy::DeviceRange& range : copy.device_ranges)
+    if (code == cuda::abi::kSuccess) code = call.cuMemcpyDtoDAsync(range.to, range.from, range.bytes, stream_.handle());
+  for (const Copy::HostRange& range : copy.host_ranges)
+    if (code == cuda::abi::kSuccess) code = call.cuMemcpyHtoDAsync(range.to, range.from, range.bytes, stream_.handle());
   return code == cuda::abi::kSuccess ? copy.copied->record(stream_.handle()) : code;
 }
 

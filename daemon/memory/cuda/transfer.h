@@ -21,21 +21,22 @@
 namespace spdld::memory {
 
 struct Copy {
-  struct Part {
+  // In memory of the GPU.
+  struct DeviceRange {
     cuda::abi::DevicePtr from = 0, to = 0;
     uint64_t bytes = 0;
   };
-  struct HostPart {
+  struct HostRange {
     const uint8_t* from = nullptr;  // in staging memory, or in memory that the caller keeps until `published`
     cuda::abi::DevicePtr to = 0;
     uint64_t bytes = 0;
   };
-  std::vector<HostPart> host_parts;
-  std::vector<Part> parts;                  // from other slots on the GPU
+  std::vector<HostRange> host_ranges;
+  std::vector<DeviceRange> device_ranges;   // from other slots on the GPU
   cuda::Event* copied = nullptr;            // is recorded behind the copy
   bool ready_early = false;                 // `published` need not wait for it
   std::shared_ptr<const void> keep;         // holds the memory and the event
-  std::shared_ptr<const void> keep_source;  // holds the memory of the parts
+  std::shared_ptr<const void> keep_source;  // holds the memory of `device_ranges`
   StagingBufferPtr staging;
   SlotMemory::Published published;  // called once, in the order of put(), without a lock held
 };

@@ -35,7 +35,7 @@ class HostMemory {
     uid_t owner = 0;
     uint64_t slot_bytes = 0;
     Access access = Access::kWritable;
-    Kind kind = Kind::kHost;  // or kPinned
+    MemoryKind kind = MemoryKind::kHost;  // or kPinned
     friend bool operator==(const Use&, const Use&) = default;
   };
 

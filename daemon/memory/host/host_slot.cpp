@@ -48,7 +48,7 @@ ipc::mapped_region map(int fd, uint64_t bytes) {
 
 }  // namespace
 
-HostSlot::HostSlot(uint64_t bytes, Access access, Kind kind)
+HostSlot::HostSlot(uint64_t bytes, Access access, MemoryKind kind)
     : kind_(kind), bytes_(bytes), fd_(make_memfd(bytes)), region_(map(fd_.get(), bytes)) {
   int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
   if (access == Access::kCopyOnWrite) seals |= F_SEAL_FUTURE_WRITE;
@@ -60,8 +60,8 @@ HostSlot::HostSlot(uint64_t bytes, Access access, Kind kind)
 void HostSlot::copy(const SlotMemory& from, const Copies& copies, Published copied) {
   for (const Literal& literal : copies.literals)
     std::copy(literal.bytes.begin(), literal.bytes.end(), fill_address() + literal.to);
-  for (const Part& part : copies.parts)
-    std::memcpy(fill_address() + part.to, from.fill_address() + part.from, part.bytes);
+  for (const CopiedRange& range : copies.ranges)
+    std::memcpy(fill_address() + range.to, from.fill_address() + range.from, range.bytes);
   copied(Done{});
 }
 

@@ -15,9 +15,9 @@ class HostSlot : public SlotMemory {
  public:
   // `kind`: kHost, or kPinned, which the trainer registers with its driver. Throws SetupError (kLimit) where the memory
   // can't be had.
-  HostSlot(uint64_t bytes, Access access, Kind kind = Kind::kHost);
+  HostSlot(uint64_t bytes, Access access, MemoryKind kind = MemoryKind::kHost);
 
-  Kind kind() const override { return kind_; }
+  MemoryKind kind() const override { return kind_; }
   uint64_t bytes() const override { return bytes_; }
   Shared shared() const override {
     Shared shared;
@@ -32,7 +32,7 @@ class HostSlot : public SlotMemory {
   void abandon() override {}
 
  private:
-  const Kind kind_;
+  const MemoryKind kind_;
   const uint64_t bytes_;
   UniqueFd fd_;
   boost::interprocess::mapped_region region_;

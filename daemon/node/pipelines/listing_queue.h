@@ -1,6 +1,6 @@
-// Runs listings on a few threads: users in turn, so many of one user at once, and one thread that only the owners' (the
-// daemon's own user's and root's) listings take, so that they never stand behind other users'. The destructor asks
-// listings under way to stop, waits for them, and drops listings that wait.
+// Runs listings on a few threads: users in turn, a bounded number of one user at once, and one thread that only the
+// owners' (the daemon's own user's and root's) listings take, so that they never stand behind other users'. The
+// destructor asks listings under way to stop, waits for them, and drops listings that wait.
 #pragma once
 
 #include <sys/types.h>

@@ -42,7 +42,7 @@ struct Opener {
   std::string named_as = {};                        // the name of one of the operator's pipelines; empty: it was sent
   size_t per_user_max = 0;                          // the most specs of this uid in use at once
   uint64_t side_bytes_max = UINT64_MAX;             // of memory that operations of this uid's specs may keep files in
-  std::vector<source::Bounds::Folder> within = {};  // its files must lie in one of these; empty: anywhere
+  std::vector<source::Bounds::Folder> within = {};  // the folders in which its files must lie; empty: anywhere
   AllowedUris stores = {};                          // its remote objects
   bool looks = false;                               // as AttachRequest::looks
 };
@@ -62,8 +62,9 @@ class Pipelines {
     size_t listings_per_user_max = 0;
     uint32_t listing_s_max = 0;
     ListingMax listing = {.node_bytes = UINT64_MAX, .user_bytes = UINT64_MAX};  // of memory
-    InFlightMax in_flight;  // of samples; the user's binds what users sent, all of a user's together
-    LentMax memory;         // for decoding samples; likewise
+    // A user's share of these two binds what the user sent, all of it together.
+    InFlightMax in_flight;  // of samples
+    LentMax memory;         // for decoding samples
   };
 
   struct Entry {
@@ -117,7 +118,7 @@ class Pipelines {
   // user sent is open, and for root and the daemon's user.
   const ByteBudget& in_flight() const { return *in_flight_; }
   const ByteBudget* in_flight(uid_t uid) const;
-  // The same of the memory that is lent for decoding.
+  // The memory that is lent for decoding, of the node and of what this user sent; none as in_flight() has it.
   const ByteBudget& memory() const { return *memory_; }
   const ByteBudget* memory(uid_t uid) const;
   // All pipelines that one user sent have one weight together, the greatest of theirs; 0: this pipeline's weight is its
@@ -144,7 +145,7 @@ class Pipelines {
     source::Places places;
     uint64_t owner = 0;                        // whose turn its reads take
     std::shared_ptr<ByteBudget> in_flight;     // of this pipeline
-    std::shared_ptr<ByteBudget> memory;        // likewise
+    std::shared_ptr<ByteBudget> memory;        // that this pipeline's samples are lent
     std::shared_ptr<pipeline::Pipeline> held;  // the open pipeline, whose listing may still hold
     std::shared_ptr<ListingWork> work;
   };

@@ -20,7 +20,7 @@ metrics::PipelineFigures measure(const State& state, const Pipelines::Entry& ent
 metrics::StoreFigures measure(const store::remote::StoreReport& store, uint64_t now_ns);
 // All of the node, but for what costs much to look at, which the history's last figures have.
 metrics::NodeFigures measure(const State& state);
-// The same with this pipeline alone.
+// The node with this pipeline alone, but for what costs much to look at.
 metrics::NodeFigures measure_with(const State& state, const Pipelines::Entry& entry);
 
 // Keeps the figures of the last minute.

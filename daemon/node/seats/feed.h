@@ -143,7 +143,7 @@ class Feed final : public pipeline::FillObserver, public std::enable_shared_from
   const sampler::Sharding& sharding() const { return sharding_; }
   const pipeline::Pipeline& pipeline() const { return *pipeline_; }
   const std::shared_ptr<pipeline::Pipeline>& shared_pipeline() const { return pipeline_; }
-  memory::Kind kind() const { return ring_.slots().front().memory->kind(); }
+  memory::MemoryKind kind() const { return ring_.slots().front().memory->kind(); }
   std::string gpu() const;  // its UUID as text; empty for host memory
   bool ready_early() const { return !ring_.slots().front().memory->shared().copied.empty(); }
   uint64_t host_bytes() const { return memory::on_gpu(kind()) ? 0 : touched_bytes(); }

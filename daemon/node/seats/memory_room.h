@@ -14,7 +14,7 @@ namespace spdld::node {
 inline constexpr uint64_t kMemoryPartKept = 16;
 // The part of each limit that the cache counts for while it is not full.
 inline constexpr uint64_t kMemoryPartOfCache = 4;
-// The same for memory that may still be lent to samples.
+// The part of each limit that memory counts for that may still be lent to samples.
 inline constexpr uint64_t kMemoryPartOfDecoding = 8;
 
 struct MemoryClaims {

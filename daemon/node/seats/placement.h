@@ -18,7 +18,7 @@ struct Placement {
   memory::DeviceRing ring;
 
   // Whether slots of `kind`, on `gpu`, are in the same memory.
-  bool is_at(memory::Kind kind, const memory::GpuUuid& gpu) const {
+  bool is_at(memory::MemoryKind kind, const memory::GpuUuid& gpu) const {
     const bool on_gpu = where == Where::kGpu;
     return on_gpu == memory::on_gpu(kind) && (!on_gpu || ring.gpu == gpu);
   }

@@ -14,7 +14,7 @@ namespace spdld::node {
 // others get their turns. At least 1.
 uint64_t rows_per_turn(const batch::Layout& layout);
 
-// Adds the marks and flaws of these samples, under their indexes in `to`.
+// Adds the marks and flaws of the samples that `cutting` names, under their indexes in `to`.
 void add_marks(const batch::Cutting& cutting, const batch::Batch& from, batch::Batch& to);
 
 }  // namespace spdld::node

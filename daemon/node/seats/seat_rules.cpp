@@ -83,7 +83,7 @@ std::string misplaced(const Feed& feed, const Placement& wanted) {
            "\"cpu\"";
   if (memory::on_gpu(feed.kind()) && wanted.ring.ready_early != feed.setting().ready_early)
     return "has replicas that disagree on ready_early";
-  if (feed.kind() == memory::Kind::kCudaVmm && !wanted.ring.client_shares_fds)
+  if (feed.kind() == memory::MemoryKind::kCudaVmm && !wanted.ring.client_shares_fds)
     return "has its batches on the GPU by file descriptors, which this replica can't take: use transport \"handle\"";
   return "";
 }

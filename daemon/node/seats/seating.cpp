@@ -134,7 +134,8 @@ void Seating::seat(const control::Client& client, const control::AttachRequest& 
   if (const auto tap = find_tap(newcomer, plan.start))
     bytes += tap->feed->layout().slot_bytes() * tap->feed->setting().sharing->ring.credit;
   make_room(client.uid, bytes);
-  const auto kind = placement->where == Placement::Where::kPinned ? memory::Kind::kPinned : memory::Kind::kHost;
+  const auto kind =
+      placement->where == Placement::Where::kPinned ? memory::MemoryKind::kPinned : memory::MemoryKind::kHost;
   const memory::HostMemory::Use use{client.uid, plan.layout.slot_bytes(), plan.access, kind};
   join(newcomer, open_feed(newcomer, plan, lent_.host_memory.make_slots(use, plan.slots)));
 }

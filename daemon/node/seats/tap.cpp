@@ -107,9 +107,9 @@ void Tap::begin_copy(Source& source, OpenBatch& open, uint64_t from) {
   const batch::Cutting cutting{
       from, open.next,
       std::min({open.batch.slice.count - open.next, source.batch.slice.count - from, rows_per_task_max_})};
-  task.parts.clear();
+  task.ranges.clear();
   batch::append(theirs_.layout, source.batch.slot->contents, own_.layout, open.batch.slot->contents, cutting,
-                task.parts);
+                task.ranges);
   open.next += cutting.samples;
   const bool is_last = open.next == open.batch.slice.count;
   task.rest = is_last ? batch::finish(own_.layout, open.batch.slot->contents, open.batch.slice.count) : batch::Rest();
@@ -133,7 +133,7 @@ void Tap::Task::run(unsigned) {
   const auto copied = [this](const Status& status) {
     tap->loop_.post([this, status] { tap->on_copied(*this, status); });
   };
-  open->batch.slot->memory->copy(*source->batch.slot->memory, {parts, rest.literals}, copied);
+  open->batch.slot->memory->copy(*source->batch.slot->memory, {ranges, rest.literals}, copied);
 }
 
 void Tap::on_copied(Task& task, const Status& status) {

@@ -92,7 +92,7 @@ class Tap final : public pipeline::Filler, public FeedReader {
     Tap* tap = nullptr;
     Source* source = nullptr;
     OpenBatch* open = nullptr;
-    std::vector<memory::SlotMemory::Part> parts;
+    std::vector<memory::SlotMemory::CopiedRange> ranges;
     batch::Rest rest;  // of a batch's last task
   };
   static constexpr bool may(State from, State to) {

@@ -37,8 +37,8 @@ class Orders {
 
   // The order of an epoch. None: it is being made, and the reader, which must stay until then, will be told.
   Found find(uint64_t epoch, Reader& reader);
-  // The same for somebody who asks again and is not told. A slow order is made after the orders that readers wait for,
-  // and is not begun while many are to be made already.
+  // The order of an epoch, for somebody who asks again and is not told. A slow order is made after the orders that
+  // readers wait for, and is not begun while many are to be made already.
   Found look(uint64_t epoch);
 
  private:

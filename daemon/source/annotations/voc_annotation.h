@@ -22,7 +22,7 @@ struct VocObject {
 
 struct VocAnnotation {
   std::vector<VocObject> objects;   // that are sound, in the file's order
-  std::vector<std::string> faults;  // of the others, each as a clause about it
+  std::vector<std::string> faults;  // of the objects that are not sound, each as a clause about the object
 };
 
 // kContent: the text is no such annotation; the message begins with `what`.

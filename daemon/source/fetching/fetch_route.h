@@ -30,7 +30,7 @@ class FetchRoute {
     kUnpack      // it is taken out of a holder: of bytes that somebody else has read
   };
 
-  // Begins anew with so many fields, which all go the way kAll. The only function here that takes memory.
+  // Begins anew with `fields` fields, which all go the way kAll. The only function here that takes memory.
   void begin(size_t fields) {
     fields_.assign(fields, {});
     others_ = Way::kAll;
@@ -48,7 +48,7 @@ class FetchRoute {
   bool is_unpacking() const {
     return std::any_of(fields_.begin(), fields_.end(), [](const FieldRoute& one) { return one.way == Way::kUnpack; });
   }
-  // Keeps so many bytes of each holder's memory for the next use.
+  // Keeps at most `kept_bytes` of each holder's memory for the next use.
   void shrink_holders(size_t kept_bytes) {
     for (ByteBuffer& holder : holders) holder.shrink(kept_bytes);
   }

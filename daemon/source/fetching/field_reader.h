@@ -31,8 +31,8 @@ class FieldReader {
   // Sets the request's results, except its duration. False: its budget has no room for its bytes; the request waits
   // there, comes again through `fetcher`, and is not the caller's any more.
   bool read(FetchRequest& request, Fetcher& fetcher);
-  // The same, from the kernel's memory alone (RESOLVE_CACHED of openat2, RWF_NOWAIT of preadv2: Linux 5.12). False: not
-  // everything is there, or something is wrong; the request must be read in full by read().
+  // As read(), from the kernel's memory alone (RESOLVE_CACHED of openat2, RWF_NOWAIT of preadv2: Linux 5.12). False:
+  // not everything is there, or something is wrong; the request must be read in full by read().
   bool read_at_hand(FetchRequest& request);
 
  private:

@@ -113,7 +113,7 @@ class RemoteReads final : private store::Request::Observer, private store::Read:
   std::vector<Holder> holders_;  // as the request's
   std::vector<uint64_t> sizes_;  // of the fields that are read, as far as they are known
   std::vector<std::unique_ptr<OneRead>> reads_;
-  size_t used_ = 0;  // of these
+  size_t used_ = 0;  // how many of reads_ are in use
   uint64_t bytes_wanted_ = 0;
   bool has_no_room_ = false;
   std::mutex mutex_;

@@ -84,7 +84,7 @@ class Bounds {
   std::vector<std::unique_ptr<Root>> roots_;
 };
 
-// The same for a data set that may lie anywhere (nullptr) too.
+// As Bounds's functions; for a data set that may lie anywhere (nullptr) as well.
 int open_file(const Bounds* bounds, const char* path, int flags = 0);
 int open_file_at_hand(const Bounds* bounds, const char* path);
 int stat_file(const Bounds* bounds, const char* path, struct stat& status);

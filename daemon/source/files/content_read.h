@@ -29,7 +29,7 @@ using ReadContent = std::function<void(store::View& view, std::atomic<uint64_t>&
 Content read_content(store::View& file, const std::string& path, std::atomic<uint64_t>& done,
                      const std::stop_token& stop, const ReadContent& read);
 
-// The most bytes that the content of a file of so many bytes may have.
+// The most bytes that the content of a file of `file_bytes` bytes may have.
 uint64_t content_bytes_max(Compression compression, uint64_t file_bytes);
 
 // "train.csv" for "train.csv.gz": the name of what a compressed file holds.

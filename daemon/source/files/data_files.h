@@ -74,7 +74,7 @@ struct IndexCalls {
 // files' bytes and identities. Throws SetupError where a file changes while it is read.
 void index_each(DataFiles& files, const Indexing& indexing, const IndexCalls& calls);
 
-// The same with an index of one type for each file.
+// How files are indexed whose indexes are of one type, and the calls that index_each() makes for them.
 template <typename Index>
 struct IndexWay {
   std::function<Index(store::View& view, const DataFile& file, std::atomic<uint64_t>& done)> read;

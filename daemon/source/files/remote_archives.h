@@ -23,7 +23,7 @@ namespace spdld::source {
 // config::kUriPathsMax, or the pipeline may not read there.
 std::vector<DataFile> find_remote_archives(const std::vector<std::string>& uris, const store::Stores& stores,
                                            const std::stop_token& stop, const FileKind& kind = {});
-// The objects of these uris alone: as name_data_files().
+// The objects that have these uris as their names, whatever signs are in them; as name_data_files() for files.
 std::vector<DataFile> name_remote_files(const std::vector<std::string>& uris, const store::Stores& stores,
                                         const std::stop_token& stop, const FileKind& kind);
 

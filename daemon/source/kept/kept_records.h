@@ -44,8 +44,8 @@ class KeptRecords {
 void keep_records(KeptFile& file, const std::vector<std::string_view>& records, bool has_new, size_t kept_before,
                   KeptUse& use);
 
-// The same for what a listing has of each file, and counts it in `use`: `taken` (its record, where it is as it was
-// kept), else `record` (a new one; empty: it may not be kept).
+// Keeps what a listing has of each file, as keep_records() does, and counts it in `use`: `taken` (its record, where it
+// is as it was kept), else `record` (a new one; empty: it may not be kept).
 template <typename Indexed>
 void keep_indexed(KeptFile& file, const std::vector<Indexed>& all, size_t kept_before, KeptUse& use) {
   std::vector<std::string_view> records;

@@ -22,7 +22,8 @@ namespace spdld::source {
 // `bytes_max`, or lies outside the bounds of lists (nullptr: none).
 std::string read_user_file(const std::string& path, const std::string& what, uint64_t bytes_max, const Bounds* bounds,
                            Stamps& stamps);
-// The same of a list of samples: at most kSampleListBytesMax, within the listing's bounds.
+// The bytes of a list of samples, as read_user_file() reads them: at most kSampleListBytesMax, within the listing's
+// bounds.
 std::string read_list_file(const std::string& path, const std::string& what, const Listing& listing, Stamps& stamps);
 
 // A sample's name, made fit for a message: a long name is cut, and nothing steers a terminal.

@@ -11,7 +11,8 @@
 namespace spdld::source::parquet {
 
 std::string kept_bytes_of(const Footer& footer);
-// Of a file with so many bytes. None: the bytes are damaged, or columns lie beyond the file's bytes.
+// The footer that was kept of a file with `file_bytes` bytes. None: the bytes are damaged, or columns lie beyond the
+// file's bytes.
 std::optional<Footer> footer_in(std::string_view bytes, uint64_t file_bytes);
 
 }  // namespace spdld::source::parquet

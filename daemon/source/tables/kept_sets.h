@@ -17,7 +17,7 @@ inline void write_set(KeptWriter& writer, const RowSet& set) {
   for (const uint64_t word : set.words()) writer.number(word);
 }
 
-// False: these are no bytes of a set of so many rows.
+// False: the bytes are no set of `rows` rows.
 inline bool read_set(KeptReader& reader, uint64_t rows, RowSet& set) {
   const uint64_t count = reader.number();
   if (count > rows / 64 + 1) return false;

@@ -49,8 +49,9 @@ std::optional<TableIndex> index_in(std::string_view bytes, uint64_t file_bytes);
 
 // How the files of a table are indexed by `read`.
 IndexWay<TableIndex> table_way(decltype(IndexWay<TableIndex>::read) read);
-// The same where a file may be compressed as a whole: `read` is called with what it holds. Where its compressed bytes
-// are damaged, the rows up to the damage stay, and a remark says that the others are lost. Borrows `stop`.
+// How files of a table are indexed that may be compressed as a whole: `read` is called with what a file holds. Where
+// the file's compressed bytes are damaged, the rows up to the damage stay, and a remark says that the others are lost.
+// Borrows `stop`.
 IndexWay<TableIndex> packed_table_way(decltype(IndexWay<TableIndex>::read) read, const std::stop_token& stop);
 
 }  // namespace spdld::source

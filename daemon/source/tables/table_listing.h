@@ -48,7 +48,7 @@ class TableListing : public Listing {
     firsts_.push_back(size_);
     size_ += rows;
   }
-  // The same of a file that was indexed, with its remarks and its part of the listing's fingerprint.
+  // Adds the next file's rows, of a file that was indexed, with its remarks and its part of the listing's fingerprint.
   void add_file(const TableIndex& index, Fingerprint& fingerprint);
   // Leaves rows of the next file out, which the source's condition does not take.
   void add_untaken(RowSet rows) {

@@ -28,7 +28,7 @@ struct Feature {
 bool for_each_feature(std::span<const uint8_t> example,
                       const std::function<void(std::string_view, const Feature&)>& each);
 
-// The values of a feature: of bytes the one value that there must be, of the others so many values of four or eight
+// The values of a feature: of bytes the one value that there must be, of numbers any number of values of four or eight
 // bytes.
 struct FeatureValues {
   std::span<const uint8_t> bytes;  // of kBytes

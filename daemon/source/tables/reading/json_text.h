@@ -56,7 +56,7 @@ bool for_each_entry_of(std::string_view table, const Each& each) {
   return text.take('}') && text.is_at_end();
 }
 
-// The same for each(value) of a list's text.
+// Calls each(value) for each element of a list's text. False: the text is no list.
 template <typename Each>
 bool for_each_element_of(std::string_view list, const Each& each) {
   JsonText text(list);
@@ -72,7 +72,7 @@ bool for_each_element_of(std::string_view list, const Each& each) {
 // Writes a text with its escapes resolved, as UTF-8, and returns its bytes; none: an escape is unknown, or half of a
 // surrogate pair. `to` has room for text.size(): no escape is shorter than what it stands for.
 std::optional<uint64_t> plain_json(std::string_view text, uint8_t* to);
-// The same as a text, for a JsonValue of kind kText.
+// The text of a JsonValue of kind kText, with its escapes resolved; none as plain_json() has it.
 std::optional<std::string> plain_text(const JsonValue& value);
 // The number in a JsonValue; none: it is no whole number of 0 or more.
 std::optional<uint64_t> plain_count(const JsonValue& value);
