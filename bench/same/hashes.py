@@ -31,7 +31,7 @@ def array_of(tensor):
     return torch.from_dlpack(tensor).view(torch.int16).numpy()
 
 
-class Run:
+class GivenBatches:
     """Holds what one pipeline gave."""
 
     def __init__(self):
@@ -85,7 +85,7 @@ def kept_of(daemon, spec):
 
 
 def run_one(daemon, pipeline):
-    run, spec = Run(), pipeline["spec"]
+    run, spec = GivenBatches(), pipeline["spec"]
     try:
         if "others" in pipeline:
             take_shared(run, daemon, spec, pipeline["others"])

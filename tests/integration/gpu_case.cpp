@@ -42,7 +42,7 @@ nlohmann::json GpuCase::ring(size_t index) const {
   return index < rings.size() ? rings[index] : nlohmann::json::object();
 }
 
-Run run_trainer(const Job& job, size_t batches_max) {
+TrainerRun run_trainer(const Job& job, size_t batches_max) {
   Pipe told;
   const auto start = Clock::now();
   const pid_t trainer = in_child([&] {
@@ -56,7 +56,7 @@ Run run_trainer(const Job& job, size_t batches_max) {
   });
   told.close_writer();
   std::istringstream lines(told.read_all());
-  Run run;
+  TrainerRun run;
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with("!"))
       run.error = line.substr(1);

@@ -38,12 +38,12 @@ class GpuCase {
 };
 
 // How a forked trainer's run ended: the digests of its batches, or the sentence of its error.
-struct Run {
+struct TrainerRun {
   std::vector<uint64_t> digests;
   std::string error;
   double seconds = 0;
 };
-Run run_trainer(const Job& job, size_t batches_max = SIZE_MAX);
+TrainerRun run_trainer(const Job& job, size_t batches_max = SIZE_MAX);
 
 // SIGKILL, and waits for its end.
 void kill_trainer(pid_t trainer);

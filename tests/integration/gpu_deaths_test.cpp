@@ -100,7 +100,7 @@ TEST_CASE("slots of a reader that died are not filled again: its forked child ha
 
 TEST_CASE("a job that dies on a shared stream leaves slots that nobody fills, and the others go on") {
   GpuCase gpu({}, 24, "limits.share_jobs_max = 3");
-  const Run host = run_trainer(gpu.job("cpu", "", 0), 36);
+  const TrainerRun host = run_trainer(gpu.job("cpu", "", 0), 36);
   REQUIRE(host.digests.size() == 36);
   const auto line = [&](size_t from) {
     std::string text;

@@ -119,7 +119,7 @@ TEST_CASE("each entry of the driver fails in turn: a named error or none, and ne
         Job job = gpu.job("cuda", transport);
         job.ready_early = true;  // by handles: uses events of both sides
         job.timeout_ms = 5'000;
-        const Run run = run_trainer(job);
+        const TrainerRun run = run_trainer(job);
         INFO(entry << " by " << transport << (ever_after ? ", ever after" : ", once") << ": " << run.error);
         // Printed where a check fails: why the daemon gave no batch, or is gone.
         INFO("the end of the daemon's log:\n" << end_of(gpu.daemon().log()));
@@ -195,7 +195,7 @@ TEST_CASE("where a process can't open its GPU afresh, spdld ends for its supervi
   host_told.close_writer();
   CHECK(host_told.read_line() == "3");
   gpu.fake().inject("cuMemcpyHtoDAsync", cuda::abi::kMpsClientTerminated, 7, false, gpu.daemon().pid());
-  const Run lost = run_trainer(gpu.job("cuda", "fd", 0));
+  const TrainerRun lost = run_trainer(gpu.job("cuda", "fd", 0));
   CHECK_THAT(lost.error, Catch::Contains("context-lost: ") && Catch::Contains("CUDA_ERROR_MPS_CLIENT_TERMINATED"));
 
   Pipe told;

@@ -35,14 +35,14 @@ pid_t holding_trainer(const Job& job, Pipe& told, const std::function<void(Loade
 
 TEST_CASE("on each way to the GPU the pixels are the host's, bit for bit") {
   GpuCase gpu;
-  const Run host = run_trainer(gpu.job("cpu"));
+  const TrainerRun host = run_trainer(gpu.job("cpu"));
   REQUIRE(host.error.empty());
   REQUIRE(host.digests.size() == 6);
   for (const char* transport : {"fd", "handle", "auto"}) {
     for (const bool ready_early : {false, true}) {
       Job job = gpu.job("cuda", transport);
       job.ready_early = ready_early;
-      const Run run = run_trainer(job);
+      const TrainerRun run = run_trainer(job);
       INFO(transport << (ready_early ? ", ready early: " : ": ") << run.error);
       CHECK(run.digests == host.digests);
     }
@@ -89,7 +89,7 @@ TEST_CASE("auto without a GPU is host memory, and says why there is none") {
 TEST_CASE("what can't be had is refused by name, and host pipelines go on") {
   const auto refusal = [](const FakeCudaOptions& options, const char* transport, const std::string& settings = "") {
     GpuCase gpu(options, 24, settings);
-    const Run run = run_trainer(gpu.job("cuda", transport));
+    const TrainerRun run = run_trainer(gpu.job("cuda", transport));
     CHECK(run_trainer(gpu.job("cpu")).digests.size() == 6);
     CHECK(gpu.fake().violations() == std::vector<std::string>{});
     CHECK(run.digests.empty());
@@ -114,12 +114,12 @@ TEST_CASE("pinned batches need no context of the daemon's: the GPU may be the tr
   FakeCudaOptions options;
   options.exclusive_process = true;
   GpuCase gpu(options);
-  const Run host = run_trainer(gpu.job("cpu"));
+  const TrainerRun host = run_trainer(gpu.job("cpu"));
   REQUIRE(host.digests.size() == 6);
   Job shared = gpu.job("pinned");
   shared.spec.replace(shared.spec.find("share = \"cache\""), 15, "share = \"stream\"");
   for (const Job& job : {gpu.job("pinned"), shared}) {
-    const Run run = run_trainer(job);
+    const TrainerRun run = run_trainer(job);
     INFO(run.error);
     CHECK(run.digests == host.digests);
   }
@@ -132,7 +132,7 @@ TEST_CASE("a slice whose memory can be shared is used as a GPU is") {
   options.mig = true;
   options.mig_shares = FakeCudaOptions::MigShares::kHandles;
   GpuCase gpu(options);
-  const Run run = run_trainer(gpu.job("cuda"));
+  const TrainerRun run = run_trainer(gpu.job("cuda"));
   INFO(run.error);
   CHECK(run.digests.size() == 6);
   CHECK_THAT(gpu.gpu()["uuid"].get<std::string>(), Catch::StartsWith("MIG-"));
@@ -163,7 +163,7 @@ TEST_CASE("a trainer that hides its GPUs is told so") {
   Job job = gpu.job("cuda:1");
   CHECK(run_trainer(job).digests.size() == 6);
   setenv("CUDA_VISIBLE_DEVICES", "1", 1);  // the trainer's, not the daemon's, which runs
-  const Run one = run_trainer(gpu.job("cuda:0"));
+  const TrainerRun one = run_trainer(gpu.job("cuda:0"));
   CHECK_THAT(run_trainer(job).error, Catch::Contains("gpu-not-visible: "));
   unsetenv("CUDA_VISIBLE_DEVICES");
   CHECK(one.digests.size() == 6);
@@ -191,7 +191,7 @@ TEST_CASE("a session that ends while its process lives leaves its slots in quara
 
 TEST_CASE("jobs that share a stream on a GPU get the host's pixels, and what one leaves open is counted whole") {
   GpuCase gpu;
-  const Run host = run_trainer(gpu.job("cpu"));
+  const TrainerRun host = run_trainer(gpu.job("cpu"));
   REQUIRE(host.digests.size() == 6);
   for (const char* transport : {"fd", "handle"}) {
     const auto sharing = [&](const std::string& group) {
@@ -212,7 +212,7 @@ TEST_CASE("jobs that share a stream on a GPU get the host's pixels, and what one
     CHECK(slots > 5);
     CHECK(soon([&] { return gpu.gpu()["quarantined_bytes"].get<uint64_t>() > 0; }));
     CHECK(gpu.gpu()["quarantined_bytes"] == slots * (2 << 20));
-    const Run other = run_trainer(sharing("other"), 6);
+    const TrainerRun other = run_trainer(sharing("other"), 6);
     INFO(other.error);
     CHECK(other.digests == host.digests);
     kill_trainer(wild);
@@ -255,7 +255,7 @@ TEST_CASE("where a reader keeps slots open for long, its replicas get a ring of 
   CHECK(soon([&] { return gpu.gpu()["quarantined_bytes"].get<uint64_t>() > 0; }));
   // Its ring ends, and it attaches to one that waits for the other reader.
   CHECK(soon([&] { return gpu.gpu()["slots"] == 10 && gpu.ring()["batches"] == 0; }));
-  const Run again = run_trainer(job, 3);
+  const TrainerRun again = run_trainer(job, 3);
   CHECK(again.error == "");
   CHECK(again.digests.size() == 3);
   CHECK(told.read_all() == "");
@@ -286,7 +286,7 @@ TEST_CASE("readers of a rank come and go beside one that stays") {
   });
   told.close_writer();
   for (int i = 0; i < 100; i++) {
-    const Run again = run_trainer(job, 3);
+    const TrainerRun again = run_trainer(job, 3);
     REQUIRE(again.error == "");
     CHECK(again.digests.size() == 3);
   }

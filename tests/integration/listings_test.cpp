@@ -75,7 +75,7 @@ class SilentServer {
 
 json status_of(const DaemonProcess& daemon) { return json::parse(query("status", "", daemon.socket().c_str())); }
 
-std::string told(const Outcome& outcome) {
+std::string told(const AttachOutcome& outcome) {
   return outcome.result == SPDLD_OK ? "" : std::string(spdld_result_name(outcome.result)) + ": " + outcome.text;
 }
 

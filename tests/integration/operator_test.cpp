@@ -35,7 +35,7 @@ constexpr uid_t kStranger = 12345;
 int as_stranger(const Job& job, spdld_result expected, const std::string& words) {
   return wait_for(in_child([&] {
     if (setgid(kStranger) != 0 || setuid(kStranger) != 0) return 50;
-    const Outcome outcome = try_attach(job);
+    const AttachOutcome outcome = try_attach(job);
     if (outcome.result != expected) std::fprintf(stderr, "%d: %s\n", outcome.result, outcome.text.c_str());
     return outcome.result == expected && outcome.text.find(words) != std::string::npos ? 0 : 1;
   }));
@@ -141,7 +141,7 @@ TEST_CASE("data roots and quotas hold") {
   CHECK(of(dir.path() / "outside").result == SPDLD_DENIED);
   CHECK(of(dir.path() / "inside/link").result == SPDLD_DENIED);
   CHECK(of(dir.path() / "inside/../outside").result == SPDLD_DENIED);
-  const Outcome large = of(dir.path() / "inside/photos", 40);  // 40 pictures of 12 KiB, five slots
+  const AttachOutcome large = of(dir.path() / "inside/photos", 40);  // 40 pictures of 12 KiB, five slots
   CHECK(large.result == SPDLD_LIMIT);
   CHECK_THAT(large.text, Contains("slot_bytes_max") && Contains("batch.size"));
 }
@@ -342,7 +342,7 @@ TEST_CASE("a data set that is pinned and lists something else is refused") {
           std::string(free.info().fingerprint));  // a state goes on with the pin, and without
   }
   std::filesystem::remove(daemon.dir() / "photos/class-1/00001.jpg");
-  const Outcome other = try_attach({.socket = daemon.socket(), .spec = pinned(fingerprint)});
+  const AttachOutcome other = try_attach({.socket = daemon.socket(), .spec = pinned(fingerprint)});
   CHECK(other.result == SPDLD_CHANGED);
   CHECK_THAT(other.text,
              Contains("source.fingerprint") && Contains(fingerprint) && Contains("11 samples in 2 classes"));

@@ -22,7 +22,7 @@ constexpr uid_t kStranger = 12345;
 
 std::string attach_as_stranger(const Job& job) {
   return as_user(kStranger, [&] {
-    const Outcome outcome = try_attach(job);
+    const AttachOutcome outcome = try_attach(job);
     return outcome.result == SPDLD_OK ? "" : std::string(spdld_result_name(outcome.result)) + ": " + outcome.text;
   });
 }
@@ -100,12 +100,13 @@ TEST_CASE("the memory for recordings is bounded for each user, and idle pipeline
     return Job{.socket = daemon->socket(), .spec = sounds.noisy("open/noise", memory_max, seed)};
   };
   CHECK(as_user(kStranger, [&]() -> std::string {
-          const Outcome large = try_attach(job("5 MiB", 1));
+          const AttachOutcome large = try_attach(job("5 MiB", 1));
           if (large.result != SPDLD_LIMIT || large.text.find("limits.side_bytes_per_user_max") == std::string::npos)
             return "large: " + large.text;
           std::optional<Loader> first = attach(job("3 MiB", 1));
           if (try_attach(job("2 MiB", 2)).result != SPDLD_LIMIT) return "two have more than the limit";
-          if (const Outcome small = try_attach(job("1 MiB", 2)); !small.text.empty()) return "small: " + small.text;
+          if (const AttachOutcome small = try_attach(job("1 MiB", 2)); !small.text.empty())
+            return "small: " + small.text;
           first.reset();
           const bool freed = soon([&] { return try_attach(job("4 MiB", 3)).text.empty(); });
           return freed ? "" : "an idle pipeline keeps its memory";

@@ -33,7 +33,7 @@ std::string attach_as_stranger(const std::vector<gid_t>& groups, const Job& job)
   return as_user(
       kStranger,
       [&] {
-        const Outcome outcome = try_attach(job);
+        const AttachOutcome outcome = try_attach(job);
         return outcome.result == SPDLD_OK ? "" : std::string(spdld_result_name(outcome.result)) + ": " + outcome.text;
       },
       groups);
@@ -205,7 +205,7 @@ TEST_CASE("a link out of all roots leads neither the owner nor a named pipeline,
   };
   for (const char* name : {"picture", "linked"}) {
     CAPTURE(name);
-    for (const Outcome& outcome : {sent(std::string("open/") + name), opened(name)}) {
+    for (const AttachOutcome& outcome : {sent(std::string("open/") + name), opened(name)}) {
       CHECK(outcome.result == SPDLD_DENIED);
       CHECK_THAT(outcome.text, Contains("leads out of the folders") && Contains("follow_links = true"));
     }
@@ -250,7 +250,7 @@ TEST_CASE("a pipe, a device or a magic link in the data, and pipes among named p
   REQUIRE(mkfifo((set / "class-0/a-pipe.jpg").c_str(), 0666) == 0);
   mknod((set / "class-0/device.jpg").c_str(), S_IFCHR | 0666, makedev(1, 3));  // where root may
   DaemonProcess daemon("[pipelines]\ndir = \"" + named.string() + "\"\n" + folders.root("open", ""));
-  const Outcome pipe = try_attach({.socket = daemon.socket(), .pipeline = "pipe"});
+  const AttachOutcome pipe = try_attach({.socket = daemon.socket(), .pipeline = "pipe"});
   CHECK_THAT(pipe.text, Contains("not a regular file"));
   CHECK(query("list", "", daemon.socket().c_str()).find("\"pipe\"") == std::string::npos);
   PhotoSpec spec;
@@ -303,7 +303,7 @@ TEST_CASE("who sends specs is held to a number of pipelines, to slot bytes, and 
           std::optional<Loader> first = attach(job(1));
           const Json cpu = Json::parse(query("describe", "photos", daemon->socket().c_str()))["cpu"];
           if (cpu["weight"] != 1 || cpu["own_weight"] != 50) return "it weighs " + cpu.dump();
-          const Outcome second = try_attach(job(2));
+          const AttachOutcome second = try_attach(job(2));
           if (second.text.find("limits.pipelines_per_user_max") == std::string::npos) return "two: " + second.text;
           first.reset();
           std::optional<Loader> other;
@@ -315,10 +315,10 @@ TEST_CASE("who sends specs is held to a number of pipelines, to slot bytes, and 
             return other.has_value();
           });
           if (!freed) return "the first one's place was not given back";
-          const Outcome back = try_attach(job(1));  // it is still open, but nobody uses it
+          const AttachOutcome back = try_attach(job(1));  // it is still open, but nobody uses it
           if (back.text.find("limits.pipelines_per_user_max") == std::string::npos) return "an idle one: " + back.text;
           other.reset();
-          Outcome large;
+          AttachOutcome large;
           const bool refused = soon([&] {
             large = try_attach(job(2, 40));
             return large.text.find("limits.slot_bytes") != std::string::npos;

@@ -31,11 +31,11 @@ struct Job {
 Loader attach(const Job& job);
 
 // An error's code and text; SPDLD_OK where there was none.
-struct Outcome {
+struct AttachOutcome {
   spdld_result result = SPDLD_OK;
   std::string text = {};
 };
-inline Outcome try_attach(const Job& job) {
+inline AttachOutcome try_attach(const Job& job) {
   try {
     const Loader loader = attach(job);
   } catch (const Exception& e) {

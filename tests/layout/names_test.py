@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""No code above a medium knows an operation or a type of source by its name: it asks for what the type can do."""
+"""No code above a medium knows an operation or a type of source by its name: it asks for what the type can do. And no type has a
+name that says nothing about it."""
 import re
 import sys
 import unittest
@@ -17,6 +18,13 @@ OWN = ("config/operations/", "config/batch_operations/", "config/source", "daemo
 WORDS = {"bytes", "boxes", "images", "jpeg", "lines", "manifest", "pad", "points", "records"}
 # Help texts that name operations as examples. Each is a name of the table.
 EXAMPLES = {"horizontal-flip", "color-jitter", "parse-int", "parse-float", "image-folder"}
+
+# Each had a dozen types before. A type says in its name of what it is the kind, the part or the run, also inside of another type.
+BARE = ("Kind", "Part", "Run", "Outcome", "Info", "Data", "Helper", "Util", "Utils", "Manager")
+NAMES = "|".join(BARE)
+BARE_TYPE = re.compile(rf"(?:\b(?:class|struct|union|enum|using|typename) |\btypedef [^;]* )({NAMES})\b(?!::)")
+BARE_CLASS = re.compile(rf"^ *class ({NAMES})\b", re.M)  # of Python
+TREES = ("proto", "config", "daemon", "client", "bench", "tests")
 
 
 def names():
@@ -44,7 +52,22 @@ def faults_in(text, known):
     return found
 
 
+def bare_types_in(path, text):
+    """The types that this file declares by a name that says nothing."""
+    if path.endswith(".py"):
+        return BARE_CLASS.findall(text)
+    return BARE_TYPE.findall(without_comments(text))
+
+
 class TheTree(unittest.TestCase):
+    def test_has_no_type_whose_name_says_nothing(self):
+        # spdld.Info, of the Python package, is a name that users have; the stub file (.pyi) alone declares it.
+        paths = [path for tree in TREES for path in (ROOT / tree).rglob("*")
+                 if path.suffix in (".cpp", ".h", ".hpp", ".c", ".py")]
+        self.assertGreater(len(paths), 1500)
+        found = [f"{path.relative_to(ROOT)}: {name}" for path in paths for name in bare_types_in(path.name, path.read_text())]
+        self.assertEqual(found, [], "name the thing, such as FileRange or StageOutcome:\n" + "\n".join(found))
+
     def test_names_no_operation_above_its_medium(self):
         known = names()
         self.assertGreater(len(known), 90)
@@ -57,6 +80,18 @@ class TheTree(unittest.TestCase):
 
 
 class MadeUpCode(unittest.TestCase):
+    def test_shows_each_bare_type(self):
+        for name, text, expected in (("a.h", "struct Kind {", ["Kind"]), ("a.h", "class Part final : public Base {", ["Part"]),
+                                     ("a.h", "  enum class Outcome : uint8_t { kDone };", ["Outcome"]),
+                                     ("a.cpp", "using Run = std::function<void()>;", ["Run"]), ("a.h", "struct Info;", ["Info"]),
+                                     ("a.h", "enum Data { kOne };", ["Data"]), ("a.c", "typedef struct state Info;", ["Info"]),
+                                     ("a.h", "template <typename Part>", ["Part"]), ("a.py", "class Helper:", ["Helper"]),
+                                     ("a.py", "    class Data(Base):", ["Data"]), ("a.h", "struct FileKind {};", []),
+                                     ("a.h", "// A struct Kind was here.", []), ("a.h", "class Kinds;", []),
+                                     ("a.py", "kind = Data(3)", []), ("a.py", "class DataLoader:", [])):
+            with self.subTest(text):
+                self.assertEqual(bare_types_in(name, text), expected)
+
     def test_shows_each_kind_of_fault(self):
         known = {"decode-image", "normalize", "pad", "webdataset", "color-jitter"}
         for text, expected in (('if (op.op == "normalize") return;', ["normalize", "normalize"]),

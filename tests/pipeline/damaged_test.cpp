@@ -36,7 +36,7 @@ config::PipelineSpec spec_of(const std::string& decode_options, const std::strin
 }
 
 // What became of a crop: its tensor, or nothing where the picture is bad content.
-using Outcome = std::optional<Bytes>;
+using Rendered = std::optional<Bytes>;
 
 class Renderer {
  public:
@@ -46,7 +46,7 @@ class Renderer {
         layout_(plan_.tensors(), 1, 64 << 20),
         slot_(layout_.slot_bytes()) {}
 
-  Outcome render(pipeline::FieldBytes& field, uint64_t sample, uint64_t crop) {
+  Rendered render(pipeline::FieldBytes& field, uint64_t sample, uint64_t crop) {
     field.form = form_;
     const Status status =
         plan_.run({listing_, sample, {&field, 1}}, {1, crop, sample}, context_, {layout_, slot_.data(), 0});
@@ -55,20 +55,20 @@ class Renderer {
     CHECK((trouble == Trouble::kContent || trouble == Trouble::kUnsupported));
     return std::nullopt;
   }
-  Outcome render_bytes(const Bytes& jpeg, uint64_t sample, uint64_t crop) {
+  Rendered render_bytes(const Bytes& jpeg, uint64_t sample, uint64_t crop) {
     pipeline::FieldBytes field;
     field.bytes = jpeg;
     return render(field, sample, crop);
   }
   // The way of a sample that its shelf would like to keep.
-  Outcome render_and_keep(const Bytes& jpeg, cache::Shelf& shelf, uint64_t sample, uint64_t crop) {
+  Rendered render_and_keep(const Bytes& jpeg, cache::Shelf& shelf, uint64_t sample, uint64_t crop) {
     pipeline::FieldBytes field;
     field.bytes = jpeg;
     field.keeps_on = &shelf;
     return render(field, sample, crop);
   }
   // From the shelf, in memory or on disk; as bytes where the shelf has no planes of this sample.
-  Outcome render_kept(const Bytes& jpeg, cache::Shelf& shelf, uint64_t sample, uint64_t crop) {
+  Rendered render_kept(const Bytes& jpeg, cache::Shelf& shelf, uint64_t sample, uint64_t crop) {
     const cache::Found found = shelf.find(sample);
     if (found.where == Where::kNowhere) return render_bytes(jpeg, sample, crop);
     ++found_;
@@ -160,7 +160,7 @@ struct Counts {
 };
 
 // `other` beside `first`, of one picture.
-void compare(const Outcome& first, const Outcome& other, Counts& differing) {
+void compare(const Rendered& first, const Rendered& other, Counts& differing) {
   differing.verdicts += first.has_value() != other.has_value();
   differing.tensors += first && other && *first != *other;
 }
@@ -171,8 +171,8 @@ void check_none(const Counts& differing) {
 }
 
 // Every crop of every picture, as bytes; and whether the verdict depends on the crop.
-std::vector<Outcome> from_bytes(Renderer& renderer, Counts& differing) {
-  std::vector<Outcome> outcomes;
+std::vector<Rendered> from_bytes(Renderer& renderer, Counts& differing) {
+  std::vector<Rendered> outcomes;
   for (uint64_t sample = 0; sample < kPictures; ++sample) {
     for (uint64_t crop = 0; crop < kCrops; ++crop) {
       outcomes.push_back(renderer.render_bytes(pictures()[sample], sample, crop));
@@ -183,13 +183,13 @@ std::vector<Outcome> from_bytes(Renderer& renderer, Counts& differing) {
   return outcomes;
 }
 
-Counts from_shelf(Renderer& renderer, const std::vector<Outcome>& expected, cache::Shelf& shelf, bool keep) {
+Counts from_shelf(Renderer& renderer, const std::vector<Rendered>& expected, cache::Shelf& shelf, bool keep) {
   Counts differing;
   for (uint64_t sample = 0; sample < kPictures; ++sample) {
     for (uint64_t crop = 0; crop < kCrops; ++crop) {
       const Bytes& jpeg = pictures()[sample];
       if (keep && crop > 0) continue;
-      const Outcome outcome =
+      const Rendered outcome =
           keep ? renderer.render_and_keep(jpeg, shelf, sample, crop) : renderer.render_kept(jpeg, shelf, sample, crop);
       compare(expected[sample * kCrops + crop], outcome, differing);
     }
@@ -201,7 +201,7 @@ void check_every_form(const std::string& decode_options) {
   const std::string form = GENERATE("decoded", "indexed", "packed");
   Renderer renderer(decode_options, form);
   Counts differing;
-  const std::vector<Outcome> expected = from_bytes(renderer, differing);
+  const std::vector<Rendered> expected = from_bytes(renderer, differing);
   check_none(differing);
   CHECK(differing.accepted > 50);
   CHECK(differing.accepted < 950);
@@ -234,7 +234,7 @@ TEST_CASE("a strict pipeline refuses damage in every form and crop") {
   check_every_form(", strict = true");
   Counts differing;
   Renderer plain, strict(", strict = true");
-  const std::vector<Outcome> accepted = from_bytes(plain, differing), undamaged = from_bytes(strict, differing);
+  const std::vector<Rendered> accepted = from_bytes(plain, differing), undamaged = from_bytes(strict, differing);
   int refused = 0;
   for (size_t i = 0; i < accepted.size(); ++i) {
     if (undamaged[i]) CHECK(accepted[i] == undamaged[i]);
@@ -247,7 +247,7 @@ TEST_CASE("a strict pipeline refuses damage in every form and crop") {
 TEST_CASE("a damaged picture that is decoded smaller has the verdict of the plain way") {
   Counts differing;
   Renderer plain, fast(", fast = true");
-  const std::vector<Outcome> expected = from_bytes(plain, differing), reduced = from_bytes(fast, differing);
+  const std::vector<Rendered> expected = from_bytes(plain, differing), reduced = from_bytes(fast, differing);
   int other_pixels = 0;
   for (size_t i = 0; i < expected.size(); ++i) {
     differing.verdicts += expected[i].has_value() != reduced[i].has_value();

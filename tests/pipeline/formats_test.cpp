@@ -45,9 +45,9 @@ config::PipelineSpec spec_of(const std::filesystem::path& folder, const std::str
 }
 
 // Runs a pipeline to its end, and takes down the tensors of all its samples in their order.
-class Run final : private pipeline::FillObserver {
+class PipelineRun final : private pipeline::FillObserver {
  public:
-  explicit Run(const config::PipelineSpec& spec)
+  explicit PipelineRun(const config::PipelineSpec& spec)
       : pipeline_(
             std::make_shared<pipeline::Pipeline>(spec, source::open_listing(spec.sources[0], {}, {}), 0.0,
                                                  pipeline::Resources{.pool = pool_,
@@ -132,7 +132,7 @@ TEST_CASE("JPEG and PNG in one folder are told apart by content, and no form of 
   write(folder.path() / "a/2.jpg", grey.bytes);
   write(folder.path() / "b/3.png", jpeg);
   write(folder.path() / "b/4.PNG", palette.bytes);
-  const Run off(spec_of(folder.path(), "off"));
+  const PipelineRun off(spec_of(folder.path(), "off"));
   REQUIRE(off.images.size() == 5 * kEpochs);
   CHECK(off.kept == 0);
   for (size_t epoch = 0; epoch < kEpochs; epoch++) {
@@ -144,7 +144,7 @@ TEST_CASE("JPEG and PNG in one folder are told apart by content, and no form of 
   }
   for (const auto& [cache, form] :
        {std::pair("encoded", config::CacheForm::kEncoded), std::pair("decoded", config::CacheForm::kDecoded)}) {
-    const Run cached(spec_of(folder.path(), cache));
+    const PipelineRun cached(spec_of(folder.path(), cache));
     CHECK(cached.images == off.images);
     CHECK(cached.cuts == off.cuts);
     CHECK(cached.form == form);
@@ -158,12 +158,12 @@ TEST_CASE("a folder of PNGs alone is kept as it was fetched where decoded was as
     write(folder.path() / "a" / (std::to_string(i) + ".png"),
           test::make_png(kWidth, kHeight, {.colour = i % 2 == 0 ? 2 : 4, .seed = i}).bytes);
   }
-  const Run plain(spec_of(folder.path(), "off")), cached(spec_of(folder.path(), "decoded"));
+  const PipelineRun plain(spec_of(folder.path(), "off")), cached(spec_of(folder.path(), "decoded"));
   CHECK(cached.form == config::CacheForm::kEncoded);
   CHECK(cached.kept == 6);
   CHECK(cached.images == plain.images);
   CHECK(cached.cuts == plain.cuts);
-  const Run chosen(spec_of(folder.path(), "auto"));
+  const PipelineRun chosen(spec_of(folder.path(), "auto"));
   CHECK(chosen.form == config::CacheForm::kOff);
   CHECK(chosen.cuts == plain.cuts);
 }

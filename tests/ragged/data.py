@@ -8,7 +8,7 @@ import numpy as np
 NUMBER_TEXTS = ("7", "-12", "0", "123456789012")
 
 
-class Data:
+class RaggedArchives:
     """Some archives of samples, each with the members `bin` (bytes), `num` (a number in digits), `lst` (numbers in digits), `npy`
     (an array of rows of 3 float32) and `json` (a text, and a list of pairs)."""
 

@@ -19,7 +19,7 @@ from daemon import Daemon  # noqa: E402
 from fake_gpu import FakeGpu  # noqa: E402
 
 import spdld  # noqa: E402
-from data import Data  # noqa: E402
+from data import RaggedArchives  # noqa: E402
 from model import Model  # noqa: E402
 from trainer import compare, content_of  # noqa: E402
 
@@ -66,7 +66,7 @@ class Edges(unittest.TestCase):
         self.folder = Path(folder.name)
 
     def data(self, *texts):
-        return Data(Random(3), self.folder, len(texts), damaged=False, texts=list(texts))
+        return RaggedArchives(Random(3), self.folder, len(texts), damaged=False, texts=list(texts))
 
     def spec(self, data, output, batch=None, **changes):
         output = {"name": "v", "from": "json:text", "ops": [{"op": "bytes"}], **output}

@@ -1,5 +1,5 @@
 """Random pipelines whose outputs have samples that differ in length."""
-from data import Data
+from data import RaggedArchives
 from model import Model
 
 
@@ -45,7 +45,7 @@ def _fixed(random, number, data):
 
 def random_case(random, number, folder):
     """A data set in `folder`, a pipeline over it and the model of both."""
-    data = Data(random, folder, random.randint(1, 60), damaged=random.random() < 0.5)
+    data = RaggedArchives(random, folder, random.randint(1, 60), damaged=random.random() < 0.5)
     sources = random.choices(["bin", "json:text", "lst", "json:pairs", "npy"], k=random.randint(1, 3))
     outputs = [_varying(random, i, source, data) for i, source in enumerate(sources)]
     outputs += [_fixed(random, i, data) for i in range(random.randint(0, 2))]

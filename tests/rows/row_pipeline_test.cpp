@@ -58,8 +58,8 @@ struct Picture {
 
 // All pictures, whole, by a pipeline without rows.
 std::vector<Picture> whole_pictures(const std::string& uri, const std::vector<std::pair<size_t, size_t>>& sizes) {
-  Run run(load_spec(head("image-folder", uri, "shuffle = false") + kPicture + "{ op = \"center-crop\", size = 128 }, " +
-                    "{ op = \"convert\", layout = \"NHWC\" }]\n"));
+  PipelineRun run(load_spec(head("image-folder", uri, "shuffle = false") + kPicture +
+                            "{ op = \"center-crop\", size = 128 }, " + "{ op = \"convert\", layout = \"NHWC\" }]\n"));
   std::vector<Picture> pictures;
   for (auto& sample : run.take()) {
     const auto [height, width] = sizes.at(pictures.size());
@@ -104,7 +104,7 @@ std::string padded(std::string text, size_t length) {
 }
 
 // What all ranks of a job get, each from its own start; each sample as the text that `tell` makes of it.
-std::multiset<std::string> of_all_ranks(Run& run, uint64_t world_size,
+std::multiset<std::string> of_all_ranks(PipelineRun& run, uint64_t world_size,
                                         const std::function<std::string(const std::map<std::string, Bytes>&)>& tell) {
   std::multiset<std::string> all;
   for (uint64_t rank = 0; rank < world_size; rank++)
@@ -113,14 +113,14 @@ std::multiset<std::string> of_all_ranks(Run& run, uint64_t world_size,
 }
 
 // The stream from a later place on is the rest of the stream from the beginning.
-void check_resumed(Run& run, const Run::Samples& all, uint64_t epochs) {
+void check_resumed(PipelineRun& run, const PipelineRun::Samples& all, uint64_t epochs) {
   std::mt19937_64 random(9);
   const uint64_t size = run.pipeline->spec().batch.size, rows = run.pipeline->samples();
   for (int trial = 0; trial < 5; trial++) {
     const uint64_t epoch = random() % epochs, step = random() % ((rows + size - 1) / size);
-    const Run::Samples rest = run.take({epoch, step});
+    const PipelineRun::Samples rest = run.take({epoch, step});
     const auto skipped = static_cast<std::ptrdiff_t>(epoch * rows + step * size);
-    REQUIRE(rest == Run::Samples(all.begin() + skipped, all.end()));
+    REQUIRE(rest == PipelineRun::Samples(all.begin() + skipped, all.end()));
   }
 }
 
@@ -135,12 +135,13 @@ TEST_CASE("rows: the tiles of an epoch are the whole pictures again, whatever th
   for (const std::string cache : {"off", "encoded", "decoded"}) {
     for (const std::string partial : {"keep", "drop"}) {
       INFO(cache << ' ' << partial);
-      Run run(load_spec("cache = \"" + cache + "\"\n" + head("image-folder", uri, "epochs = 2") +
-                        "[rows]\nkind = \"tiles\"\nfrom = \"image\"\nsize = [24, 32]\nstride = [24, 20]\npartial = \"" +
-                        partial + "\"\n" + kPicture + "{ op = \"tile\" }, { op = \"convert\", layout = \"NHWC\" }]\n" +
-                        integer_output("row.record") + integer_output("row.y") + integer_output("row.x") +
-                        integer_output("row.part")));
-      const Run::Samples all = run.take();
+      PipelineRun run(
+          load_spec("cache = \"" + cache + "\"\n" + head("image-folder", uri, "epochs = 2") +
+                    "[rows]\nkind = \"tiles\"\nfrom = \"image\"\nsize = [24, 32]\nstride = [24, 20]\npartial = \"" +
+                    partial + "\"\n" + kPicture + "{ op = \"tile\" }, { op = \"convert\", layout = \"NHWC\" }]\n" +
+                    integer_output("row.record") + integer_output("row.y") + integer_output("row.x") +
+                    integer_output("row.part")));
+      const PipelineRun::Samples all = run.take();
       REQUIRE(all.size() == 2 * run.pipeline->samples());
       std::set<std::vector<int64_t>> seen;
       for (size_t i = 0; i < all.size(); i++) {
@@ -174,9 +175,10 @@ TEST_CASE("rows: the tiles of an epoch are the whole pictures again, whatever th
 TEST_CASE("rows: a picture that is kept decoded is decoded once for all its tiles") {
   const TempFolder folder;
   folder.file("data/a/0.jpg", text_of(make_jpeg(120, 120)));
-  Run run(load_spec("cache = \"decoded\"\n" + head("image-folder", folder / "data", "shuffle = false") +
-                    "[rows]\nkind = \"tiles\"\nfrom = \"image\"\nsize = 10\n" + kPicture + "{ op = \"tile\" }]\n"),
-          1);
+  PipelineRun run(
+      load_spec("cache = \"decoded\"\n" + head("image-folder", folder / "data", "shuffle = false") +
+                "[rows]\nkind = \"tiles\"\nfrom = \"image\"\nsize = 10\n" + kPicture + "{ op = \"tile\" }]\n"),
+      1);
   const uint64_t tiles = run.take().size();
   REQUIRE(tiles == 144);
   const auto report = run.pipeline->caching().report().at(0);
@@ -191,11 +193,12 @@ TEST_CASE("rows: windows of documents, shuffled, over ranks and epochs") {
   const Members texts = random_texts(4, 40, 90);
   make_archive(folder, "data.tar", texts);
   for (const bool keeps : {true, false}) {
-    Run run(load_spec(head("webdataset", folder / "data.tar", "epochs = 2") +
-                      "[rows]\nkind = \"windows\"\nfrom = \"txt\"\nlength = 16\nstride = 12\npartial = \"" +
-                      (keeps ? "keep" : "drop") + "\"\n[[output]]\nname = \"text\"\nfrom = \"txt\"\n" +
-                      "ops = [{ op = \"pad-bytes\", length = 16 }]\n[[output]]\nname = \"label\"\nfrom = \"cls\"\n" +
-                      "dtype = \"int64\"\n" + integer_output("row.record") + integer_output("row.first")));
+    PipelineRun run(
+        load_spec(head("webdataset", folder / "data.tar", "epochs = 2") +
+                  "[rows]\nkind = \"windows\"\nfrom = \"txt\"\nlength = 16\nstride = 12\npartial = \"" +
+                  (keeps ? "keep" : "drop") + "\"\n[[output]]\nname = \"text\"\nfrom = \"txt\"\n" +
+                  "ops = [{ op = \"pad-bytes\", length = 16 }]\n[[output]]\nname = \"label\"\nfrom = \"cls\"\n" +
+                  "dtype = \"int64\"\n" + integer_output("row.record") + integer_output("row.first")));
     const auto tell = [](const std::map<std::string, Bytes>& sample) {
       CHECK(integer_of(sample, "label") == integer_of(sample, "row.record"));
       return std::to_string(integer_of(sample, "row.record")) + '@' + std::to_string(integer_of(sample, "row.first")) +
@@ -226,11 +229,12 @@ TEST_CASE("rows: packed rows hold the documents one after the other") {
     std::string stream;
     for (const std::string& text : texts) stream += separator < 0 ? text : text + static_cast<char>(separator);
     for (const size_t length : {size_t{1}, size_t{7}, size_t{100}, stream.size(), stream.size() + 5}) {
-      Run run(load_spec(head("webdataset", folder / "data.tar", "shuffle = true") +
-                        "[rows]\nkind = \"packed\"\nfrom = \"txt\"\nlength = " + std::to_string(length) +
-                        (separator < 0 ? "" : "\nseparator = " + std::to_string(separator)) +
-                        "\n[[output]]\nname = \"text\"\nfrom = \"txt\"\nops = [{ op = \"pad-bytes\", length = " +
-                        std::to_string(length) + " }]\n"));
+      PipelineRun run(
+          load_spec(head("webdataset", folder / "data.tar", "shuffle = true") +
+                    "[rows]\nkind = \"packed\"\nfrom = \"txt\"\nlength = " + std::to_string(length) +
+                    (separator < 0 ? "" : "\nseparator = " + std::to_string(separator)) +
+                    "\n[[output]]\nname = \"text\"\nfrom = \"txt\"\nops = [{ op = \"pad-bytes\", length = " +
+                    std::to_string(length) + " }]\n"));
       std::multiset<std::string> model;
       for (size_t first = 0; first < stream.size(); first += length)
         model.insert(std::to_string(first / length) + ' ' + padded(stream.substr(first, length), length));
@@ -252,7 +256,7 @@ TEST_CASE("rows: a mix gives rows of each of its sources") {
   make_archive(folder, "first.tar", first);
   make_archive(folder, "second.tar", second);
   for (const std::string rule : {"kind = \"windows\"\nlength = 10\n", "kind = \"packed\"\nlength = 10\n"}) {
-    Run run(
+    PipelineRun run(
         load_spec("name = \"mix\"\non_bad = \"fail\"\n[batch]\nsize = 5\n[[sources]]\nname = \"a\"\ntype = "
                   "\"webdataset\"\nuri = \"" +
                   folder / "first.tar" + "\"\n[[sources]]\nname = \"b\"\ntype = \"webdataset\"\nuri = \"" +
@@ -279,9 +283,10 @@ TEST_CASE("rows: lists name records and take all their rows, and `first` counts 
   folder.file("list.txt", "data.tar:1000\ndata.tar:1002\n");
   folder.file("weights.txt", "data.tar:1000,0\ndata.tar:1001,0\ndata.tar:1002,2\n");
   const auto rows_with = [&](const std::string& order) {
-    Run run(load_spec(head("webdataset", folder / "data.tar", order) +
-                      "[rows]\nkind = \"windows\"\nfrom = \"txt\"\nlength = 4\n[[output]]\nname = \"text\"\nfrom = "
-                      "\"txt\"\nops = [{ op = \"pad-bytes\", length = 4 }]\n"));
+    PipelineRun run(
+        load_spec(head("webdataset", folder / "data.tar", order) +
+                  "[rows]\nkind = \"windows\"\nfrom = \"txt\"\nlength = 4\n[[output]]\nname = \"text\"\nfrom = "
+                  "\"txt\"\nops = [{ op = \"pad-bytes\", length = 4 }]\n"));
     std::string texts;
     for (const auto& sample : run.take()) texts += text_of(sample.at("text")).substr(0, 1);
     return texts;
@@ -305,18 +310,18 @@ TEST_CASE("rows: a record that was replaced is bad content, and a new index anot
       head("image-folder", folder / "data", "shuffle = false") +
       "[rows]\nkind = \"packed\"\nfrom = \"image\"\nlength = 50\n[[output]]\nname = \"b\"\nfrom "
       "= \"image\"\nops = [{ op = \"pad-bytes\", length = 50 }]\n";
-  Run of_tiles(load_spec(tiles)), of_bytes(load_spec(windows));
+  PipelineRun of_tiles(load_spec(tiles)), of_bytes(load_spec(windows));
   const std::string before = of_tiles.pipeline->fingerprint(6), bytes_before = of_bytes.pipeline->fingerprint(6);
   CHECK(of_tiles.pipeline->samples() == 4);
-  CHECK(Run(load_spec(tiles)).pipeline->fingerprint(6) == before);
+  CHECK(PipelineRun(load_spec(tiles)).pipeline->fingerprint(6) == before);
   folder.file("data/a/0.jpg", text_of(make_jpeg(60, 40)));
   // Several threads try its tiles, and any of them may be the first to fail.
   CHECK_THAT(of_tiles.failed(), Contains("another size than the 40 x 40 pixels") && Contains("a/0.jpg["));
   CHECK_THAT(of_bytes.failed(), Contains("when its rows were counted: was it replaced?"));
-  Run again(load_spec(tiles));
+  PipelineRun again(load_spec(tiles));
   CHECK(again.pipeline->samples() == 6);
   CHECK(again.pipeline->fingerprint(6) != before);
-  CHECK(Run(load_spec(windows)).pipeline->fingerprint(6) != bytes_before);
+  CHECK(PipelineRun(load_spec(windows)).pipeline->fingerprint(6) != bytes_before);
 }
 
 TEST_CASE("rows: what gives no row is told, and nothing at all is refused") {

@@ -40,9 +40,9 @@ inline std::unique_ptr<source::Listing> list(const config::PipelineSpec& spec, c
                                spec.rows.is_on() ? source::Cutter(cutter) : source::Cutter());
 }
 
-class Run final : private pipeline::FillObserver {
+class PipelineRun final : private pipeline::FillObserver {
  public:
-  explicit Run(const config::PipelineSpec& spec, unsigned threads = 2)
+  explicit PipelineRun(const config::PipelineSpec& spec, unsigned threads = 2)
       : pool_(threads),
         contexts_(pool_.runners()),
         pipeline(std::make_shared<pipeline::Pipeline>(
@@ -50,7 +50,7 @@ class Run final : private pipeline::FillObserver {
             pipeline::Resources{.pool = pool_, .fetcher = fetcher_, .contexts = contexts_, .cache = cache_})) {
     pipeline->open_cache();
   }
-  ~Run() { pipeline->close_cache(); }
+  ~PipelineRun() { pipeline->close_cache(); }
 
   // The tensors of a rank's samples, by name, from `start` to the end of the last epoch. The padding of the epoch's end
   // is left out.

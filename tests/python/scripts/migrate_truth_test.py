@@ -47,7 +47,7 @@ data = ImageFolder("/data", T.Compose([T.Resize((helper({given}), 7))]))
 loader = DataLoader(data, batch_size=4)
 """
 OBJECT = """\
-class Data({base}):
+class Pictures({base}):
     size = 20
     def __init__(self, root="/data", bs=4):
         self.root, self.bs = root, bs
@@ -58,7 +58,7 @@ class Data({base}):
     def make(self):
         self.data = ImageFolder(self.root, T.Compose([T.Resize((self.size, self.size))]))
         self.loader = DataLoader(self.data, batch_size=self.bs)
-made = Data({given})
+made = Pictures({given})
 {after}
 made.make()
 """
@@ -132,13 +132,13 @@ BODIES = [
 ]
 OBJECTS = [
     ("", "pass", "", "pass"), ("", "pass", "'/other', bs=9", "pass"), ("", "pass", "", "made.bs = 7"), ("", "pass", "", "made.change()"),
-    ("", "pass", "", "Data.size = 3"), ("", "pass", "", "setattr(made, 'bs', 7)"), ("", "pass", "", "helpers.change(made)"), ("", "pass", "", "vars(made)['bs'] = 9"),
+    ("", "pass", "", "Pictures.size = 3"), ("", "pass", "", "setattr(made, 'bs', 7)"), ("", "pass", "", "helpers.change(made)"), ("", "pass", "", "vars(made)['bs'] = 9"),
     ("", "self.change()", "", "pass"), ("", "helpers.change(self)", "", "pass"), ("", "setattr(self, 'bs', 7)", "", "pass"),
     ("", "self.__dict__['bs'] = 7", "", "pass"), ("helpers.Base", "super().__init__()", "", "pass"), ("", "self.size = 9", "", "pass"),
-    ("", "me = self\n        me.bs = 9", "", "pass"), ("", "[setattr(x, 'bs', 9) for x in [self]]", "", "pass"), ("", "pass", "", "Data(bs=9)"),
-    ("", "pass", "", "other = Data(bs=9)\nother.make()"), ("", "pass", "", "class More(Data):\n    size = 9\nmade = More()"),
-    ("", "pass", "", "Data.__init__(made, bs=11)"), ("", "pass", "", "def own(given):\n    given.bs = 9\nown(made)"), ("metaclass=helpers.Meta", "pass", "", "pass"),
-    ("", "pass", "", "helpers.kept = made\nhelpers.change_kept()"), ("", "pass", "", "made.__dict__.update(bs=9)"), ("", "pass", "", "Data.make = lambda self: None"),
+    ("", "me = self\n        me.bs = 9", "", "pass"), ("", "[setattr(x, 'bs', 9) for x in [self]]", "", "pass"), ("", "pass", "", "Pictures(bs=9)"),
+    ("", "pass", "", "other = Pictures(bs=9)\nother.make()"), ("", "pass", "", "class More(Pictures):\n    size = 9\nmade = More()"),
+    ("", "pass", "", "Pictures.__init__(made, bs=11)"), ("", "pass", "", "def own(given):\n    given.bs = 9\nown(made)"), ("metaclass=helpers.Meta", "pass", "", "pass"),
+    ("", "pass", "", "helpers.kept = made\nhelpers.change_kept()"), ("", "pass", "", "made.__dict__.update(bs=9)"), ("", "pass", "", "Pictures.make = lambda self: None"),
     ("", "pass", "", "type(made).size = 9"), ("", "pass", "", "made.__class__.size = 9"), ("", "self.bs = self.later", "", "pass"),
     ("", "self.bs += 3", "", "pass"), ("", "for self.bs in (1, 2): pass", "", "pass"), ("", "if helpers.yes: self.root = '/other'", "", "pass"),
     ("", "if bs == 4: self.root = '/other'", "", "pass"), ("", "pass", "", "getattr(made, 'change')()"), ("", "pass", "", "helpers.call(made.change)"),

@@ -75,8 +75,8 @@ class Value final : public store::Request::Observer, public store::Read::Room {
 
 constexpr uint64_t kGroups = 6, kRows = 500;
 
-struct Data {
-  explicit Data(uint64_t bytes_max = 64 << 20, std::vector<size_t> wanted = {}, Nulls nulls = {}) {
+struct Filled {
+  explicit Filled(uint64_t bytes_max = 64 << 20, std::vector<size_t> wanted = {}, Nulls nulls = {}) {
     for (uint64_t i = 0; i < 2; ++i) chunks->files.push_back(write_file(kGroups / 2, kRows, i * kRows * 3).bytes);
     ColumnStore::Settings settings;
     settings.name = "test";
@@ -109,7 +109,7 @@ uint64_t decoded_bytes(const Table& table, size_t column) {
 }  // namespace
 
 TEST_CASE("all rows of a group take one read of its column, in any order, on any thread") {
-  Data data;
+  Filled data;
   std::atomic<size_t> wrong{0};
   std::vector<std::thread> threads;
   for (uint64_t t = 0; t < 4; ++t)
@@ -133,7 +133,7 @@ TEST_CASE("all rows of a group take one read of its column, in any order, on any
 }
 
 TEST_CASE("only what is in memory is at hand") {
-  Data data;
+  Filled data;
   Value value("list", 7);
   CHECK_FALSE(data.store->read_at_hand(value.read));
   CHECK(data.reads("list", 5, test::parquet::list_bytes(5)));
@@ -150,7 +150,7 @@ TEST_CASE("only what is in memory is at hand") {
 
 TEST_CASE("a borrowed value stays when its column has left, and when its store is gone") {
   const Table table = test::parquet::table_of({write_file(kGroups / 2, kRows).bytes});
-  Data data(decoded_bytes(table, 1) * 4 / 3 + 20'000, {1});  // less than all columns need
+  Filled data(decoded_bytes(table, 1) * 4 / 3 + 20'000, {1});  // less than all columns need
   REQUIRE(data.reads("number", 0, test::parquet::number_bytes(0)));
   std::deque<Value> values;
   for (uint64_t row = 1; row < kRows; ++row) {
@@ -198,7 +198,7 @@ TEST_CASE("spare memory is used again where it fits, and is bounded") {
 }
 
 TEST_CASE("a list without elements is a value without bytes, and a null is bad unless it has a value") {
-  Data data;
+  Filled data;
   CHECK(data.reads("list", 4, ""));
   Value null("text", 13);
   data.store->read(null.read);
@@ -209,12 +209,12 @@ TEST_CASE("a list without elements is a value without bytes, and a null is bad u
         "f0, row 13, column text: it is null, or has a null in its list; nulls = \"default\" gives a value.");
   CHECK(data.reads("text.is_null", 13, std::string("\1", 1)));
   CHECK(data.reads("text.is_null", 14, std::string("\0", 1)));
-  const Data lenient(64 << 20, {}, {.are_bad = false, .text = "-"});
+  const Filled lenient(64 << 20, {}, {.are_bad = false, .text = "-"});
   CHECK(lenient.reads("text", 13, "-"));
 }
 
 TEST_CASE("columns are made ready ahead of their reads, those alone that were wanted or read") {
-  Data data(64 << 20, {1});
+  Filled data(64 << 20, {1});
   data.store->expect(kRows + 3, 0, 100);
   REQUIRE(soon([&] { return data.store->counts().chunks == 1; }));
   Value value("number", kRows + 3);
@@ -228,7 +228,7 @@ TEST_CASE("columns are made ready ahead of their reads, those alone that were wa
 TEST_CASE("memory stays within its bound, and any order gets its values") {
   const Table table = test::parquet::table_of({write_file(kGroups / 2, kRows).bytes});
   const uint64_t a_group = decoded_bytes(table, 0) / 3;
-  Data data(5 * a_group / 2, {0});
+  Filled data(5 * a_group / 2, {0});
   size_t wrong = 0;
   for (uint64_t i = 0; i < 60; ++i) {
     const uint64_t row = i * 7 % kGroups * kRows + i * 8;
@@ -243,7 +243,7 @@ TEST_CASE("memory stays within its bound, and any order gets its values") {
 TEST_CASE("in the order that was told, each column comes once though few have room") {
   const Table table = test::parquet::table_of({write_file(kGroups / 2, kRows).bytes});
   const uint64_t a_group = decoded_bytes(table, 1) / 3;
-  Data data(4 * a_group + 20'000, {1});
+  Filled data(4 * a_group + 20'000, {1});
   size_t wrong = 0;
   for (uint64_t row = 0; row < kGroups * kRows; ++row) {
     data.store->expect(std::min(row + 100, kGroups * kRows - 1), row, 200);
@@ -254,7 +254,7 @@ TEST_CASE("in the order that was told, each column comes once though few have ro
 }
 
 TEST_CASE("a column that is larger than the bound says what to do") {
-  Data data(1000);
+  Filled data(1000);
   Value value("text", 1);
   data.store->read(value.read);
   REQUIRE(soon([&] { return value.is_done.load(); }));
@@ -264,7 +264,7 @@ TEST_CASE("a column that is larger than the bound says what to do") {
 }
 
 TEST_CASE("what may pass is tried again by the next read, and damage stays") {
-  Data data;
+  Filled data;
   data.chunks->failures = 1;
   Value first("number", 0);
   data.store->read(first.read);
@@ -286,7 +286,7 @@ TEST_CASE("what may pass is tried again by the next read, and damage stays") {
 }
 
 TEST_CASE("a read can be cancelled while it waits, and all reads end when the store does") {
-  Data data;
+  Filled data;
   data.chunks->is_held = true;
   std::deque<Value> values;
   for (uint64_t i = 0; i < 200; ++i) data.store->read(values.emplace_back("number", i * 13 % (kGroups * kRows)).read);

@@ -27,7 +27,7 @@ using Catch::Contains;
 namespace {
 
 // A data set of one kind, and the file of it that is changed.
-struct Kind {
+struct ChangedSet {
   std::string type, uri, changed;
   std::map<std::string, std::string> files;
   std::string field;
@@ -40,7 +40,7 @@ std::string tar_of(std::string_view values) {
   return tar.end().bytes();
 }
 
-std::vector<Kind> kinds() {
+std::vector<ChangedSet> kinds() {
   const std::vector<std::string> texts = {"one", "two"};
   const std::string coco = R"({"images": [{"id": 1, "file_name": "a.jpg"}, {"id": 2, "file_name": "b.jpg"}],
     "annotations": [{"id": 1, "image_id": 1, "category_id": 3, "bbox": [1, 2, 3, 4]},
@@ -83,7 +83,7 @@ std::vector<Kind> kinds() {
 }
 
 struct Made : TableFolder {
-  explicit Made(const Kind& of) : kind(of) {
+  explicit Made(const ChangedSet& of) : kind(of) {
     for (const auto& [name, content] : kind.files) temp.file(name, content);
   }
   std::unique_ptr<Listing> list() const { return local(kind.type, kind.uri, kind.parameters); }
@@ -95,7 +95,7 @@ struct Made : TableFolder {
     return content;
   }
   void change(Change how) const { change_file(path(), how, other_content()); }
-  const Kind& kind;
+  const ChangedSet& kind;
 };
 
 Error error_of(const Listing& listing, uint64_t sample, const std::string& field) {
@@ -111,10 +111,10 @@ Error error_of(const Listing& listing, uint64_t sample, const std::string& field
 }  // namespace
 
 TEST_CASE("a sample of a local file that changes is bad content, whatever its kind and whatever the change") {
-  const std::vector<Kind> all = kinds();
+  const std::vector<ChangedSet> all = kinds();
   const size_t number = GENERATE(range(size_t{0}, size_t{12}));
   REQUIRE(all.size() == 12);
-  const Kind& kind = all[number];
+  const ChangedSet& kind = all[number];
   const Change change = GENERATE(from_range(std::begin(kAllChanges), std::end(kAllChanges)));
   const bool reads_before = GENERATE(true, false);
   CAPTURE(kind.type, kind.changed, name_of(change), reads_before);
@@ -137,8 +137,8 @@ TEST_CASE("a sample of a local file that changes is bad content, whatever its ki
 }
 
 TEST_CASE("what takes the place of a listed file is never read as that file") {
-  const std::vector<Kind> all = kinds();
-  const Kind& kind = all.front();
+  const std::vector<ChangedSet> all = kinds();
+  const ChangedSet& kind = all.front();
   const Made made(kind);
   const auto listing = made.list();
   std::filesystem::remove(made.path());
@@ -154,7 +154,7 @@ TEST_CASE("what takes the place of a listed file is never read as that file") {
 }
 
 TEST_CASE("a copy in the cache counts only where it is of the file that was listed") {
-  const std::vector<Kind> all = kinds();
+  const std::vector<ChangedSet> all = kinds();
   const Made made(all[3]);
   const auto listing = made.list();
   LocalFetcher fetcher(1);

@@ -20,9 +20,9 @@ void enter_mapping(Process& own, Mapping mapping) {
   own.mappings.insert_or_assign(mapping.base, std::move(mapping));
 }
 
-Result find_own(Process& own, uint64_t address, Mapping::Kind kind, Mapping** mapping) {
+Result find_own(Process& own, uint64_t address, Mapping::Origin origin, Mapping** mapping) {
   const auto found = own.mappings.find(address);
-  if (found != own.mappings.end() && found->second.kind == kind) {
+  if (found != own.mappings.end() && found->second.origin == kind) {
     *mapping = &found->second;
     return abi::kSuccess;
   }
@@ -42,7 +42,7 @@ Result map_opened(Process& own, const ShareNote& note, const std::shared_ptr<Con
     auto physical = std::make_shared<Physical>(id, device, bytes, Transport::kHandle, std::move(fd));
     const uint64_t base = map_anywhere(*physical);
     if (base == 0) return abi::kMapFailed;
-    enter_mapping(own, {Mapping::Kind::kOpened, base, bytes, 0, std::move(physical), context});
+    enter_mapping(own, {Mapping::Origin::kOpened, base, bytes, 0, std::move(physical), context});
     *address = base;
     return abi::kSuccess;
   } catch (const std::system_error&) {
@@ -75,7 +75,7 @@ Result cuMemAlloc_v2(abi::DevicePtr* address, size_t bytes) {
     const uint64_t base = map_anywhere(*physical);
     if (base == 0) throw std::system_error(ENOMEM, std::generic_category());
     const std::lock_guard lock(own.mutex);
-    enter_mapping(own, {Mapping::Kind::kAllocated, base, bytes, 0, std::move(physical), current.context});
+    enter_mapping(own, {Mapping::Origin::kAllocated, base, bytes, 0, std::move(physical), current.context});
     *address = base;
     return abi::kSuccess;
   } catch (const std::system_error&) {
@@ -93,7 +93,7 @@ Result cuMemFree_v2(abi::DevicePtr address) {
   {
     const std::lock_guard lock(own.mutex);
     Mapping* mapping = nullptr;
-    if (const Result none = find_own(own, address, Mapping::Kind::kAllocated, &mapping)) return none;
+    if (const Result none = find_own(own, address, Mapping::Origin::kAllocated, &mapping)) return none;
     gone = *mapping;
     own.mappings.erase(address);
     own.freed.insert(address);
@@ -109,7 +109,8 @@ Result cuMemGetAddressRange_v2(abi::DevicePtr* base, size_t* bytes, abi::DeviceP
   const std::lock_guard lock(own.mutex);
   const Mapping* mapping = own.mapping_of(address, 1);
   if (!mapping) return abi::kNotFound;
-  if (mapping->kind == Mapping::Kind::kOpened && !ledger()->options().tells_imported_size) return abi::kInvalidValue;
+  if (mapping->origin == Mapping::Origin::kOpened && !ledger()->options().tells_imported_size)
+    return abi::kInvalidValue;
   if (base) *base = mapping->base;
   if (bytes) *bytes = mapping->bytes;
   return abi::kSuccess;
@@ -123,7 +124,7 @@ Result cuIpcGetMemHandle(abi::IpcMemHandle* handle, abi::DevicePtr address) {
   Process& own = *process();
   const std::lock_guard lock(own.mutex);
   const Mapping* mapping = own.mapping_of(address, 1);
-  if (!mapping || mapping->kind != Mapping::Kind::kAllocated) return abi::kInvalidValue;
+  if (!mapping || mapping->origin != Mapping::Origin::kAllocated) return abi::kInvalidValue;
   const Physical& physical = *mapping->physical;
   const ShareNote note = {kMemoryMagic, own.key, physical.fd.get(), physical.device, physical.id, physical.bytes};
   *handle = {};
@@ -144,7 +145,7 @@ Result cuIpcOpenMemHandle_v2(abi::DevicePtr* address, abi::IpcMemHandle handle, 
   if (note.device != current.context->device) return abi::kInvalidDevice;
   const std::lock_guard lock(own.mutex);
   for (auto& [base, mapping] : own.mappings) {
-    if (mapping.kind != Mapping::Kind::kOpened || mapping.physical->id != note.id) continue;
+    if (mapping.origin != Mapping::Origin::kOpened || mapping.physical->id != note.id) continue;
     ++mapping.opened;
     *address = base;
     return abi::kSuccess;
@@ -167,7 +168,7 @@ Result cuIpcCloseMemHandle(abi::DevicePtr address) {
   {
     const std::lock_guard lock(own.mutex);
     Mapping* mapping = nullptr;
-    if (const Result none = find_own(own, address, Mapping::Kind::kOpened, &mapping)) return none;
+    if (const Result none = find_own(own, address, Mapping::Origin::kOpened, &mapping)) return none;
     if (--mapping->opened > 0) return abi::kSuccess;
     gone = *mapping;
     own.mappings.erase(address);

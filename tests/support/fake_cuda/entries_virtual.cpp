@@ -203,7 +203,7 @@ Result cuMemMap(abi::DevicePtr address, size_t bytes, size_t offset, abi::MemHan
     own.ledger.drop(physical->id);
     return abi::kMapFailed;
   }
-  Mapping mapping{Mapping::Kind::kVirtual, address, bytes, offset, physical, nullptr};
+  Mapping mapping{Mapping::Origin::kVirtual, address, bytes, offset, physical, nullptr};
   mapping.usable = false;
   own.mappings.insert_or_assign(address, std::move(mapping));
   return abi::kSuccess;
@@ -216,7 +216,8 @@ Result cuMemUnmap(abi::DevicePtr address, size_t bytes) {
   {
     const std::lock_guard lock(own.mutex);
     const auto found = own.mappings.find(address);
-    if (found == own.mappings.end() || found->second.kind != Mapping::Kind::kVirtual || found->second.bytes != bytes)
+    if (found == own.mappings.end() || found->second.origin != Mapping::Origin::kVirtual ||
+        found->second.bytes != bytes)
       return abi::kInvalidValue;
     if (const Result health = health_on(own, found->second.physical->device)) return health;
     gone = found->second;
@@ -236,7 +237,7 @@ Result cuMemSetAccess(abi::DevicePtr address, size_t bytes, const abi::MemAccess
   Process& own = *process();
   const std::lock_guard lock(own.mutex);
   const auto found = own.mappings.find(address);
-  if (found == own.mappings.end() || found->second.kind != Mapping::Kind::kVirtual || found->second.bytes != bytes)
+  if (found == own.mappings.end() || found->second.origin != Mapping::Origin::kVirtual || found->second.bytes != bytes)
     return abi::kInvalidValue;
   if (found->second.physical->device != own.visible[static_cast<size_t>(access->location.id)])
     return abi::kPeerAccessUnsupported;

@@ -52,8 +52,8 @@ struct Context;
 
 // A range of addresses of this process that is device memory.
 struct Mapping {
-  enum class Kind { kAllocated, kOpened, kVirtual };
-  Kind kind;
+  enum class Origin { kAllocated, kOpened, kVirtual };
+  Origin origin;
   uint64_t base, bytes;
   uint64_t offset;  // in `physical`
   std::shared_ptr<Physical> physical;

@@ -208,7 +208,8 @@ Found<Stream> find_stream(abi::Stream handle) {
     if (!current.context->is_alive()) return {nullptr, kContextIsDestroyed};
     const bool is_threads = number == number_of(abi::per_thread_stream());
     auto& stream = is_threads ? current.context->of_threads[thread_number()] : current.context->legacy;
-    if (!stream) stream = Stream::make(current.context, is_threads ? Stream::Kind::kBlocking : Stream::Kind::kLegacy);
+    if (!stream)
+      stream = Stream::make(current.context, is_threads ? Stream::Ordering::kBlocking : Stream::Ordering::kLegacy);
     return {stream, abi::kSuccess};
   }
   std::shared_ptr<Stream> stream;
