@@ -4,6 +4,7 @@
 #include <array>
 
 #include "proto/hex.h"
+#include "utf8/utf8.h"
 
 namespace spdld::proto {
 
@@ -25,39 +26,11 @@ constexpr std::array<TextRule, kTextKinds> kRules = {{
      "letters, digits, \" \", \"=\", \"/\", \"_\", \".\", \"-\", \"[\" and \"]\"", 4096},
 }};
 
-unsigned byte_at(std::string_view text, size_t at) { return static_cast<unsigned char>(text[at]); }
-
 bool is_alphanumeric(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 bool is_made_of(std::string_view text, std::string_view signs) {
   return std::all_of(text.begin(), text.end(),
                      [signs](char c) { return is_alphanumeric(c) || signs.find(c) != std::string_view::npos; });
-}
-
-// The bytes of the character that begins here, as RFC 3629 allows it; 0: these bytes are no character.
-size_t character_bytes(std::string_view text) {
-  const unsigned first = byte_at(text, 0);
-  if (first < 0x80) return 1;
-  const size_t bytes = first >= 0xC2 && first <= 0xDF   ? 2
-                       : (first & 0xF0) == 0xE0         ? 3
-                       : first >= 0xF0 && first <= 0xF4 ? 4
-                                                        : 0;
-  if (bytes == 0 || text.size() < bytes) return 0;
-  for (size_t i = 1; i < bytes; ++i) {
-    if ((byte_at(text, i) & 0xC0) != 0x80) return 0;
-  }
-  const unsigned second = byte_at(text, 1);
-  // Longer than need be, a surrogate, or beyond U+10FFFF.
-  const bool wrong = (first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F) ||
-                     (first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F);
-  return wrong ? 0 : bytes;
-}
-
-// Of a character of so many bytes.
-bool is_control(std::string_view text, size_t bytes) {
-  const unsigned first = byte_at(text, 0);
-  if (bytes == 1) return first < 0x20 || first == 0x7F;
-  return bytes == 2 && first == 0xC2 && byte_at(text, 1) < 0xA0;
 }
 
 bool keeps_to_alphabet(TextKind kind, std::string_view text) {
@@ -72,13 +45,13 @@ bool keeps_to_alphabet(TextKind kind, std::string_view text) {
     case TextKind::kKeyDigests:
       return is_made_of(text, " =/_.-[]");
     case TextKind::kFolder:
-      return text.front() == '/' && is_utf8(text) && !has_control(text);
+      return text.front() == '/' && utf8::is_utf8(text) && !utf8::has_control(text);
     case TextKind::kGroup:
     case TextKind::kClient:
     case TextKind::kArgument:
       break;
   }
-  return is_utf8(text) && !has_control(text);
+  return utf8::is_utf8(text) && !utf8::has_control(text);
 }
 
 // Control characters as \xNN, but for the characters in `kept`; and bytes that are no UTF-8, unless `any_bytes`.
@@ -86,9 +59,9 @@ std::string escaped(std::string_view text, std::string_view kept, bool any_bytes
   std::string plain;
   plain.reserve(text.size());
   while (!text.empty()) {
-    const size_t whole = character_bytes(text);
+    const size_t whole = utf8::character_bytes(text);
     const size_t bytes = std::max<size_t>(1, whole);
-    const bool stays = whole == 0 ? any_bytes : !is_control(text, whole) || kept.find(text.front()) != kept.npos;
+    const bool stays = whole == 0 ? any_bytes : !utf8::is_control(text, whole) || kept.find(text.front()) != kept.npos;
     if (stays) plain.append(text.substr(0, bytes));
     for (size_t i = 0; i < bytes && !stays; ++i) append_hex(plain += "\\x", static_cast<uint8_t>(text[i]));
     text.remove_prefix(bytes);
@@ -105,24 +78,6 @@ std::string text_fault(TextKind kind, std::string_view text) {
   if (text.size() > rule.bytes_max) return "has more than " + std::to_string(rule.bytes_max) + " bytes";
   if (text.empty() || keeps_to_alphabet(kind, text)) return {};
   return "must be " + std::string(rule.alphabet);
-}
-
-bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const size_t bytes = character_bytes(text);
-    if (bytes == 0) return false;
-    text.remove_prefix(bytes);
-  }
-  return true;
-}
-
-bool has_control(std::string_view text) {
-  while (!text.empty()) {
-    const size_t bytes = character_bytes(text);
-    if (bytes != 0 && is_control(text, bytes)) return true;
-    text.remove_prefix(std::max<size_t>(1, bytes));
-  }
-  return false;
 }
 
 std::string shown(std::string_view text, bool lines) { return escaped(text, lines ? "\n" : "", false); }

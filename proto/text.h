@@ -36,10 +36,6 @@ const TextRule& rule_of(TextKind kind);
 // words never hold the text itself. An empty text is of every kind: it stands for a field that is absent.
 std::string text_fault(TextKind kind, std::string_view text);
 
-bool is_utf8(std::string_view text);
-// Whether the text has one of the control characters U+0000 to U+001F and U+007F to U+009F.
-bool has_control(std::string_view text);
-
 // The text as it can be shown: a control character, and a byte that belongs to no UTF-8, is written \xNN. `lines`: the
 // ends of lines stay as they are.
 std::string shown(std::string_view text, bool lines = false);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "config/text/steering.h"
+#include "utf8/utf8.h"
 
 namespace spdld::config {
 namespace {
@@ -23,7 +24,7 @@ std::string too_large(size_t bytes) {
 // TOML's texts of several lines have tabs and ends of lines. No key takes such a text, and its checker says so.
 bool is_unfit(std::string text) {
   std::erase_if(text, [](char c) { return c == '\t' || c == '\n' || c == '\r'; });
-  return has_control(text);
+  return utf8::has_control(text);
 }
 
 constexpr const char* kControlInText = "must be a text without control characters";
@@ -126,7 +127,7 @@ Node convert_table(const toml::table& from, int line, const std::string& key, in
   entries.reserve(from.size());
   for (const auto& [name, node] : from) {
     const std::string whole = (key.empty() ? "" : key + ".") + printable(name.str(), 64);
-    if (has_control(name.str())) throw Excess{line_of(name.source()), whole, kControlInKey};
+    if (utf8::has_control(name.str())) throw Excess{line_of(name.source()), whole, kControlInKey};
     entries.push_back({std::string(name.str()), convert(node, line_of(name.source()), whole, depth + 1)});
   }
   return {.line = line, .octal = false, .value = std::move(entries)};
@@ -188,7 +189,7 @@ class JsonTree {
     const auto& entries = *frame.node.table();
     if (entries.size() >= kTableKeysMax) return fail(path(false), too_many(kTableKeysMax, "keys"));
     frame.name = std::move(name);
-    if (has_control(frame.name)) return fail(path(true), kControlInKey);
+    if (utf8::has_control(frame.name)) return fail(path(true), kControlInKey);
     if (frame.node.find(frame.name) != nullptr) return fail(path(true), "is written twice");
     return true;
   }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "config/text/words.h"
+#include "utf8/utf8.h"
 
 namespace spdld::config {
 namespace {
@@ -22,7 +23,7 @@ bool is_field_name(std::string_view name) {
   constexpr std::string_view kOthers = "_.+-/ ()%#&@", kNeverFirst = ".+-/ ";
   const auto is_allowed = [&](char c) { return is_word({&c, 1}, kOthers) || static_cast<unsigned char>(c) >= 0x80; };
   return !name.empty() && name.size() <= kFieldNameBytesMax && std::all_of(name.begin(), name.end(), is_allowed) &&
-         kNeverFirst.find(name.front()) == std::string_view::npos && name.back() != ' ' && is_utf8(name) &&
+         kNeverFirst.find(name.front()) == std::string_view::npos && name.back() != ' ' && utf8::is_utf8(name) &&
          is_plain(name);
 }
 

@@ -201,13 +201,4 @@ size_t Json::size() const {
   return values().size();
 }
 
-bool is_utf8(std::string_view text) {
-  try {
-    (void)nlohmann::json(text).dump();  // the very check that writing a spec as JSON will make
-    return true;
-  } catch (const nlohmann::json::exception&) {
-    return false;
-  }
-}
-
 }  // namespace spdld::config

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "config/text/words.h"
+#include "utf8/utf8.h"
 
 namespace spdld::config {
 namespace {
@@ -73,7 +74,7 @@ LocalPath local_path_of(const std::string& uri, const std::filesystem::path& fol
     if (!is_plain(folder.native())) return {"", "is relative to a folder whose path has control characters"};
     path = folder.string() + "/" + path;
   }
-  if (!is_utf8(path)) return {"", "leads to a path that is not UTF-8"};
+  if (!utf8::is_utf8(path)) return {"", "leads to a path that is not UTF-8"};
   if (!is_plain(path)) return {"", "leads to a path with control characters"};  // which %00 and its like stand for
   return {tidy(path), ""};
 }

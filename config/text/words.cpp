@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "config/text/steering.h"
+#include "utf8/utf8.h"
 
 namespace spdld::config {
 namespace {
@@ -43,12 +44,8 @@ size_t distance(std::string_view a, std::string_view b) { return edits(folded(a)
 
 std::string printable(std::string_view text, size_t bytes_max) {
   const bool cut = text.size() > bytes_max;
-  if (cut) {
-    size_t end = bytes_max;
-    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // not within a character
-    text = text.substr(0, end);
-  }
-  const bool plain = is_utf8(text);
+  if (cut) text = text.substr(0, utf8::whole_characters(text, bytes_max));
+  const bool plain = utf8::is_utf8(text);
   std::string result;
   for (size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
@@ -57,16 +54,6 @@ std::string printable(std::string_view text, size_t bytes_max) {
     if (steering > 1 && plain) i += steering - 1;
   }
   return cut ? result + "..." : result;
-}
-
-bool has_control(std::string_view text) {
-  for (size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    // U+0080 to U+009F are C2 80 to C2 9F.
-    const bool c1 = byte == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0;
-    if (byte < 0x20 || byte == 0x7F || c1) return true;
-  }
-  return false;
 }
 
 std::string in_quotes(std::string_view text) {
@@ -108,7 +95,7 @@ bool is_word(std::string_view text, std::string_view also) {
   });
 }
 
-bool is_plain(std::string_view text) { return !has_control(text); }
+bool is_plain(std::string_view text) { return !utf8::has_control(text); }
 
 bool is_digits(std::string_view text) {
   return !text.empty() && text.size() <= 9 &&

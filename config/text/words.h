@@ -13,10 +13,6 @@ namespace spdld::config {
 std::string printable(std::string_view text, size_t bytes_max = 80);
 std::string in_quotes(std::string_view text);  // printable, between quotes
 
-bool is_utf8(std::string_view text);
-// Whether the text has one of U+0000 to U+001F and U+007F to U+009F.
-bool has_control(std::string_view text);
-
 // ' (did you mean "scale"?)', or nothing where no known name is near.
 std::string did_you_mean(std::string_view name, std::span<const std::string_view> known);
 

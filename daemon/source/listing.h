@@ -161,10 +161,6 @@ class Listing {
 // there is no kept listing.
 using Progress = std::function<void(std::string_view what, uint64_t done, uint64_t total)>;
 
-// The path that `uri` means: "/a b" for file:///a%20b, and a plain path as it is. Throws SetupError for another scheme,
-// another machine in the uri, or a relative path.
-std::string local_path(const std::string& uri);
-
 // The use that a kept listing was.
 struct KeptUse {
   uint64_t taken = 0;   // folders (archives) taken from the kept listing, unchanged

@@ -11,6 +11,7 @@
 
 #include "proto/text.h"
 #include "tests/control/raw_client.h"
+#include "utf8/utf8.h"
 
 namespace spdld::texts_test {
 
@@ -138,7 +139,7 @@ TEST_CASE("a text with a NUL, another control character or a wrong byte is refus
       const std::string answer = answer_to(border.served, field, field.sound + part);
       CHECK_THAT(answer, Contains("malformed: "));
       CHECK(answer.find(part) == std::string::npos);  // it does not come back
-      CHECK_FALSE(proto::has_control(answer));
+      CHECK_FALSE(utf8::has_control(answer));
     }
   }
 }

@@ -8,17 +8,19 @@
 #include "proto/key_digests.h"
 #include "proto/text.h"
 #include "tests/proto/walk.h"
+#include "utf8/utf8.h"
 
 namespace {
 
 void look_at_text(std::string_view text) {
   using namespace spdld::proto;
-  const auto is_fit = [](std::string_view any) { return is_utf8(any) && !has_control(any); };
+  const auto is_fit = [](std::string_view any) { return utf8::is_utf8(any) && !utf8::has_control(any); };
   for (size_t kind = 0; kind < kTextKinds; ++kind) {
     const bool passes = text_fault(static_cast<TextKind>(kind), text).empty();
     if (passes && (!is_fit(text) || text.size() > rule_of(static_cast<TextKind>(kind)).bytes_max)) std::abort();
   }
-  if (!is_fit(shown(text)) || has_control(shown_name(text)) || (is_fit(text) && shown(text) != text)) std::abort();
+  if (!is_fit(shown(text)) || utf8::has_control(shown_name(text)) || (is_fit(text) && shown(text) != text))
+    std::abort();
 }
 
 // Digests of keys come back as the same text, and what is said of them is fit for people and short.
@@ -30,7 +32,7 @@ void look_at_digests(std::string_view text) {
   difference.is_of_data = text.size() % 2 == 0;
   for (const std::string_view other : {text.substr(0, text.size() / 2), text, std::string_view("a/b=AAAAAAAAAAA")}) {
     const std::string note = key_note(difference, text, other);
-    if (!is_utf8(note) || has_control(note) || note.size() > 15 * kKeyPathBytesMax + 256) std::abort();
+    if (!utf8::is_utf8(note) || utf8::has_control(note) || note.size() > 15 * kKeyPathBytesMax + 256) std::abort();
   }
 }
 

@@ -7,13 +7,13 @@
 #include <string_view>
 #include <vector>
 
-#include "config/text/words.h"
 #include "daemon/base/formats/utc_time.h"
 #include "daemon/store/credentials/document.h"
 #include "daemon/store/credentials/ini.h"
 #include "daemon/store/s3/encoding.h"
 #include "daemon/store/s3/error_text.h"
 #include "daemon/store/s3/list_page.h"
+#include "utf8/utf8.h"
 
 namespace {
 
@@ -45,7 +45,7 @@ void read_error(std::string_view text) {
   const auto error = store::s3::read_error_text(text);
   if (!error) return;
   for (const std::string& part : {error->code, error->message, error->region})
-    require(part.size() <= 400 && config::is_utf8(part) && !config::has_control(part));
+    require(part.size() <= 400 && utf8::is_utf8(part) && !utf8::has_control(part));
   require(!error->code.empty());
 }
 
@@ -71,7 +71,7 @@ void read_document(std::string_view text) {
     for (const char c : read->access_key + read->secret_key + read->session_token) require(c > ' ' && c < 0x7F);
   }
   const std::string words = store::sts_error_words(text, "secret");
-  require(config::is_utf8(words) && !config::has_control(words) && words.find("secret") == std::string::npos);
+  require(utf8::is_utf8(words) && !utf8::has_control(words) && words.find("secret") == std::string::npos);
   (void)parse_utc(text);
 }
 

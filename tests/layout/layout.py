@@ -2,7 +2,7 @@
 import re
 from pathlib import Path
 
-LOWEST = ("proto", "config", "config/condition", "config/text")
+LOWEST = ("utf8", "proto", "config", "config/condition", "config/text")
 BASE = (*LOWEST, "daemon/base", "daemon/base/system", "daemon/base/formats")
 STORE = ("daemon/store", "daemon/store/streams", "daemon/store/unpack")
 # Rooms of `source`, lowest first.
@@ -23,7 +23,7 @@ NODE = ("daemon/node/settings", "daemon/node/access", "daemon/node/pipelines", "
 BELOW_NODE = (*BELOW_PIPELINE, "daemon/pipeline", "daemon/pipeline/order", "daemon/delivery", "daemon/control", "daemon/metrics",
               "daemon/http", "daemon/store/remote")
 CLIENT = ("client/src/calls", "client/src/gpu", "client/src/ring", "client/src")
-CLI = ("proto", "config", "config/text", "config/checks", "client/include", "client/program", "client/text")
+CLI = ("utf8", "proto", "config", "config/text", "config/checks", "client/include", "client/program", "client/text")
 
 
 def before(rooms, room):
@@ -38,15 +38,16 @@ def each_after(rooms, below):
 # Room (a folder, with the folders in it that are no rooms) -> the rooms whose headers it may include, beside its own; "NAME/"
 # stands for all rooms below NAME. The longest folder that fits a file is its room. docs/architecture.md has a sentence on each.
 ROOMS = {
-    "proto": (),
+    "utf8": (),
+    "proto": ("utf8",),
     "proto/cuda": ("proto",),
     "config": ("config/condition", "config/text"),
-    "config/text": (),
+    "config/text": ("utf8",),
     "config/condition": (),
     "config/operations": ("config", "config/text"),
     "config/batch_operations": ("config", "config/text", "config/operations"),
     "config/sources": ("config", "config/text"),
-    "config/checks": ("config", "config/text"),
+    "config/checks": ("utf8", "config", "config/text"),
     "daemon/base/system": LOWEST,
     "daemon/base": (*LOWEST, "daemon/base/system"),
     "daemon/base/formats": (*LOWEST, "daemon/base"),
@@ -99,7 +100,7 @@ ROOMS = {
     "daemon": (*LOWEST, "config/checks", "daemon/"),  # main.cpp
     "client/include": (),
     "client/program": (),
-    **each_after(CLIENT, ("proto", "proto/cuda", "client/include", "client/program")),
+    **each_after(CLIENT, ("utf8", "proto", "proto/cuda", "client/include", "client/program")),
     "client/text": (),
     "client/sheet": (),
     "client/python": ("client/include", "client/text", "proto"),
@@ -109,9 +110,9 @@ ROOMS = {
     "client/cli/show": (*CLI, "config/operations", "client/sheet", "client/cli", "client/cli/bench"),
     "client/cli/doctor": (*CLI, "proto/cuda", "client/cli"),
     "client/cli/top": (*CLI, "client/cli", "client/cli/state"),
-    "tests/support": ("proto/", "config/", "daemon/", "client/", "tests/"),
-    "tests": ("proto/", "config/", "daemon/", "client/", "tests/"),
-    "bench": ("proto/", "config/", "daemon/", "client/", "bench/", "tests/support", "tests/support/"),
+    "tests/support": ("utf8", "proto/", "config/", "daemon/", "client/", "tests/"),
+    "tests": ("utf8", "proto/", "config/", "daemon/", "client/", "tests/"),
+    "bench": ("utf8", "proto/", "config/", "daemon/", "client/", "bench/", "tests/support", "tests/support/"),
     "deploy": (),
 }
 

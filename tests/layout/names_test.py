@@ -24,7 +24,7 @@ BARE = ("Kind", "Part", "Run", "Outcome", "Info", "Data", "Helper", "Util", "Uti
 NAMES = "|".join(BARE)
 BARE_TYPE = re.compile(rf"(?:\b(?:class|struct|union|enum|using|typename) |\btypedef [^;]* )({NAMES})\b(?!::)")
 BARE_CLASS = re.compile(rf"^ *class ({NAMES})\b", re.M)  # of Python
-TREES = ("proto", "config", "daemon", "client", "bench", "tests")
+TREES = ("utf8", "proto", "config", "daemon", "client", "bench", "tests")
 
 
 def names():
@@ -72,7 +72,7 @@ class TheTree(unittest.TestCase):
         known = names()
         self.assertGreater(len(known), 90)
         self.assertLess(EXAMPLES | WORDS, known)
-        paths = [path for room in ("proto", "config", "daemon", "client") for path in (ROOT / room).rglob("*")
+        paths = [path for room in ("utf8", "proto", "config", "daemon", "client") for path in (ROOT / room).rglob("*")
                  if path.suffix in (".cpp", ".h") and not str(path.relative_to(ROOT)).startswith(OWN)]
         self.assertGreater(len(paths), 300)
         found = [f"{path.relative_to(ROOT)}: {name}" for path in paths for name in faults_in(path.read_text(), known)]

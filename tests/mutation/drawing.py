@@ -18,7 +18,7 @@ from pathlib import Path
 import mutants
 import operators
 
-FOLDERS = ("proto", "config", "daemon", "client")
+FOLDERS = ("utf8", "proto", "config", "daemon", "client")
 INCLUDED_BY_MAX = 8  # a header that more files include costs too much: all of them are compiled anew
 ROOM_LINE = re.compile(r"(?P<room>[\w-]+): (?P<paths>[^|]*?) *\| *(?P<tests>.*)")
 EQUIVALENT = re.compile(r"(?P<why>[^\n]+)\nfile: (?P<file>[^\n]+)\nbefore: (?P<before>[^\n]+)\nafter: (?P<after>[^\n]*)")

@@ -10,23 +10,6 @@ namespace spdld::text_test {
 
 using namespace spdld::proto;
 
-TEST_CASE("what UTF-8 is: no byte too few or too many, no surrogate, nothing beyond U+10FFFF") {
-  for (const char* text : {"", "abc", "caf\xc3\xa9", "\xc2\x80", "\xe0\xa0\x80", "\xed\x9f\xbf", "\xf0\x90\x80\x80",
-                           "\xe2\x82\xac", "\xf0\x9f\x98\x80", "\xf4\x8f\xbf\xbf", "\xef\xbf\xbf"})
-    CHECK(is_utf8(text));
-  for (const char* text :
-       {"\x80", "\xc3", "\xc3(", "\xc0\x80", "\xc1\xbf", "\xe0\x80\x80", "\xe0\x9f\xbf", "\xe2\x82", "\xed\xa0\x80",
-        "\xf0\x80\x80\x80", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff", "caf\xe9"})
-    CHECK_FALSE(is_utf8(text));
-}
-
-TEST_CASE("control characters are C0, DEL and C1, and no others") {
-  for (const char* text : {"a\n", "\t", "\x1b", "\x7f", "\xc2\x80", "a\xc2\x9f", "\xff\n"}) CHECK(has_control(text));
-  CHECK(has_control(std::string_view("a\0b", 3)));
-  for (const char* text : {"", "abc ~", "\xc2\xa0", "caf\xc3\xa9", "\xc3\x80", "\xe2\x82\x80"})
-    CHECK_FALSE(has_control(text));
-}
-
 TEST_CASE("hexadecimal digits are read in either case, and written in lower case") {
   for (int byte = 0; byte < 256; byte++) {
     std::string text = "x";

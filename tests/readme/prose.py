@@ -5,7 +5,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 # The folders whose prose is looked at, and the kinds of files there.
-PLACES = {"client": ("*.h", "*.hpp", "*.cpp", "*.py"), "config": ("*.h", "*.cpp"), "daemon": ("*.h", "*.cpp"),
+PLACES = {"utf8": ("*.h",), "client": ("*.h", "*.hpp", "*.cpp", "*.py"), "config": ("*.h", "*.cpp"), "daemon": ("*.h", "*.cpp"),
           "proto": ("*.h", "*.cpp"), "bench": ("*.py",), "deploy": ("*.py",)}
 
 # Comments and texts in C and C++. A character such as '"' begins no text.

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "config/text/local_path.h"
 #include "tests/source/temp_folder.h"
 
 namespace spdld::image_folder_test {
@@ -284,15 +285,16 @@ TEST_CASE("a stop ends the listing, and progress tells how many were found") {
   }
 }
 
-TEST_CASE("uris: what is a local path and what is not") {
-  CHECK(local_path("/a b") == "/a b");
-  CHECK(local_path("/a%20b") == "/a%20b");  // a plain path is as it is
-  CHECK(local_path("file:///a%20b/%C3%a4") == "/a b/\xc3\xa4");
-  CHECK(local_path("file://localhost/a") == "/a");
-  for (const char* uri :
-       {"s3://bucket/a", "file://machine/a", "relative/path", "", "file:///a%2", "file:///a%zz", "file:///a%00"}) {
+TEST_CASE("uris: the rule of config's local_path_of() is the daemon's as well, in its sentences") {
+  const TempFolder temp;
+  temp.file("a b/one/1.jpg");
+  CHECK(open("image-folder", "file://localhost" + temp.path().string() + "/a%20b")->size() == 1);
+  for (const std::string uri : {"ftp://bucket/a", "file://machine/a", "relative/path", "", "~/a", "file:///a%2",
+                                "file:///a%zz", "file:///a%00", "/a\n"}) {
     INFO(uri);
-    CHECK_THROWS_AS(local_path(uri), SetupError);
+    const auto [path, fault] = config::local_path_of(uri, "");
+    REQUIRE(!fault.empty());
+    CHECK(refusal("image-folder", uri).message == "source.uri \"" + uri + "\": " + fault + ".");
   }
   CHECK_THAT(refusal("image-folder", "s3://bucket/a").message, Contains("s3://"));
   CHECK_THAT(refusal("hdf5", "/").message, Contains("image-folder") && Contains("webdataset"));

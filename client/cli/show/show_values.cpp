@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "config/text/words.h"
+#include "utf8/utf8.h"
 
 namespace spdld::cli {
 namespace {
@@ -134,7 +134,7 @@ std::string Values::text() const {
 
 bool Values::is_text() const {
   return dtype_ == SPDLD_UINT8 && shape_.size() == 1 && shape_[0] > 0 && shape_[0] <= kTextBytesMax &&
-         config::is_utf8(text()) && !config::has_control(text());
+         utf8::is_utf8(text()) && !utf8::has_control(text());
 }
 
 std::string Values::summary() const {

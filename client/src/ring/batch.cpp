@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "proto/text.h"
+#include "utf8/utf8.h"
 
 namespace spdld::client {
 
@@ -68,7 +68,7 @@ const char* read_tensor(const proto::TensorDescriptor& descriptor, uint64_t vali
                         Tensor& tensor) {
   const std::string_view name = proto::text_of(descriptor.name());
   if (name.empty() || name.size() > kTensorNameBytesMax) return "a tensor has no name, or a very long one";
-  if (!proto::is_utf8(name) || proto::has_control(name)) return "a tensor's name can't be written";
+  if (!utf8::is_utf8(name) || utf8::has_control(name)) return "a tensor's name can't be written";
   tensor.name = name;
   const size_t element_bytes = proto::bytes_of(descriptor.dtype());
   if (element_bytes == 0) return "a tensor's type is unknown";

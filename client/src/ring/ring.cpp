@@ -12,6 +12,7 @@
 #include "client/src/ring/stats.h"
 #include "proto/key_digests.h"
 #include "proto/text.h"
+#include "utf8/utf8.h"
 
 namespace spdld::client {
 
@@ -30,7 +31,7 @@ bool read_sources(const proto::Attached& answer, Terms& terms) {
   for (flatbuffers::uoffset_t i = 0; sources && i < sources->size(); ++i) {
     names.emplace_back(proto::text_of(sources->Get(i)));
     const std::string& name = names.back();
-    if (name.empty() || name.size() > kSourceNameBytesMax || !proto::is_utf8(name) || proto::has_control(name))
+    if (name.empty() || name.size() > kSourceNameBytesMax || !utf8::is_utf8(name) || utf8::has_control(name))
       return false;
   }
   terms.sources = std::make_shared<const Names>(std::move(names));

@@ -1,7 +1,7 @@
 #include <cstring>
 
-#include "daemon/media/bytes/utf8.h"
 #include "daemon/media/operations.h"
+#include "utf8/utf8.h"
 
 namespace spdld::bytes {
 namespace {
@@ -14,13 +14,13 @@ class TakeBytes final : public media::Node {
   Status run(media::Value& value, const media::Call& call) const override {
     const media::TensorOut& out = call.tensors.front();
     if (is_text_) {
-      const size_t sound = utf8_bytes(value.bytes);
+      const size_t sound = utf8::sound_bytes(value.text());
       if (sound != value.bytes.size())
         return media::of_output(output_,
                                 {Trouble::kContent, "it is no UTF-8 from byte " + std::to_string(sound) + " on"});
     }
     Result<uint64_t> taken = out.take(value.bytes.size());
-    if (taken && is_text_) taken = out.take(whole_characters(value.bytes, *taken));
+    if (taken && is_text_) taken = out.take(utf8::whole_characters(value.text(), *taken));
     if (!taken) return media::of_output(output_, taken.error());
     if (*taken > 0) std::memcpy(out.memory, value.bytes.data(), *taken);
     return Done{};

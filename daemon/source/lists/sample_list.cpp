@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "config/text/words.h"
 #include "daemon/source/lists/list_file.h"
 #include "proto/hex.h"
+#include "utf8/utf8.h"
 
 namespace spdld::source {
 namespace {
@@ -48,7 +48,7 @@ std::string exported_head(const Listing& listing) {
 
 void append_exported(std::string& text, const Listing& listing, uint64_t sample) {
   const std::string name = listing.name(sample);
-  const bool is_text = config::is_utf8(name);
+  const bool is_text = utf8::is_utf8(name);
   text.append(std::to_string(sample)) += '\t';
   for (const char c : name) {
     const auto byte = static_cast<unsigned char>(c);

@@ -1,8 +1,10 @@
 // Which listing is made for a source: one kind for each type of the catalogue.
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "config/catalogue.h"
+#include "config/text/local_path.h"
 #include "config/text/remote_uri.h"
 #include "daemon/base/result.h"
 #include "daemon/source/listing.h"
@@ -19,6 +21,12 @@ bool is_remote_source(const config::SourceSpec& spec) {
   if (static_cast<size_t>(remote) != spec.uris.size())
     refuse("source.uri names local paths and remote ones: write them as two tables of [[sources]].");
   return true;
+}
+
+std::string local_path(const std::string& uri) {
+  auto [path, fault] = config::local_path_of(uri, "");
+  if (!fault.empty()) refuse("source.uri \"" + uri + "\": " + fault + ".");
+  return std::move(path);
 }
 
 using OpenFiles = std::unique_ptr<Listing> (*)(const SourceOpening&);
