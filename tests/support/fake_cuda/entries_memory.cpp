@@ -22,7 +22,7 @@ void enter_mapping(Process& own, Mapping mapping) {
 
 Result find_own(Process& own, uint64_t address, Mapping::Origin origin, Mapping** mapping) {
   const auto found = own.mappings.find(address);
-  if (found != own.mappings.end() && found->second.origin == kind) {
+  if (found != own.mappings.end() && found->second.origin == origin) {
     *mapping = &found->second;
     return abi::kSuccess;
   }

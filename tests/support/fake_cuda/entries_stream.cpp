@@ -108,7 +108,7 @@ struct CopyOut {
 
 // While a blocking stream is captured, the legacy default stream can't be used.
 bool is_barred(const Stream& stream) {
-  return stream.kind() == Stream::Ordering::kLegacy && stream.context()->has_blocking_capture();
+  return stream.ordering() == Stream::Ordering::kLegacy && stream.context()->has_blocking_capture();
 }
 
 // The stream of a call that graph capture does not take.
@@ -128,8 +128,8 @@ Result cuStreamCreate(abi::Stream* stream, unsigned flags) {
   if (!stream || flags > abi::kStreamNonBlocking) return abi::kInvalidValue;
   Process& own = *process();
   const std::lock_guard lock(own.mutex);
-  const auto kind = flags == abi::kStreamNonBlocking ? Stream::Ordering::kNonBlocking : Stream::Ordering::kBlocking;
-  *stream = as_handle<abi::Stream>(own.streams.add(Stream::make(current.context, kind)));
+  const auto ordering = flags == abi::kStreamNonBlocking ? Stream::Ordering::kNonBlocking : Stream::Ordering::kBlocking;
+  *stream = as_handle<abi::Stream>(own.streams.add(Stream::make(current.context, ordering)));
   own.row.streams.fetch_add(1);
   return abi::kSuccess;
 }

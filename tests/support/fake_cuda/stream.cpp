@@ -19,11 +19,11 @@ bool Context::has_blocking_capture() {
   });
 }
 
-std::shared_ptr<Stream> Stream::make(const std::shared_ptr<Context>& context, Ordering kind) {
-  auto made = std::make_shared<Stream>(context, kind);
+std::shared_ptr<Stream> Stream::make(const std::shared_ptr<Context>& context, Ordering ordering) {
+  auto made = std::make_shared<Stream>(context, ordering);
   const std::lock_guard lock(context->order.mutex);
-  if (kind == Ordering::kLegacy) context->order.legacy = made;
-  if (kind == Ordering::kBlocking) context->order.blocking.push_back(made);
+  if (ordering == Ordering::kLegacy) context->order.legacy = made;
+  if (ordering == Ordering::kBlocking) context->order.blocking.push_back(made);
   return made;
 }
 
@@ -34,23 +34,23 @@ bool Stream::is_free(const Touched& place) {
 }
 
 uint64_t Stream::put(Work work) {
-  if (kind_ == Ordering::kNonBlocking) return put_alone(std::move(work));
+  if (ordering_ == Ordering::kNonBlocking) return put_alone(std::move(work));
   const std::lock_guard lock(context_->order.mutex);  // what is put earlier waits for nothing that is put later
   wait_for_others();
   return put_alone(std::move(work));
 }
 
 void Stream::put_order() {
-  if (kind_ == Ordering::kNonBlocking) return;
+  if (ordering_ == Ordering::kNonBlocking) return;
   const std::lock_guard lock(context_->order.mutex);
   wait_for_others();
 }
 
 void Stream::wait_for_others() {
   std::vector<std::shared_ptr<Stream>> others;
-  if (kind_ == Ordering::kBlocking) others.push_back(context_->order.legacy.lock());
+  if (ordering_ == Ordering::kBlocking) others.push_back(context_->order.legacy.lock());
   for (const auto& one : context_->order.blocking)
-    if (kind_ == Ordering::kLegacy) others.push_back(one.lock());
+    if (ordering_ == Ordering::kLegacy) others.push_back(one.lock());
   for (const auto& other : others) {
     const uint64_t last = other ? other->last_unfinished() : 0;
     if (last != 0) put_alone({[other, last] { other->wait_for(last); }, {}, true});

@@ -57,9 +57,9 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
   // Blocking streams, such as each thread's default stream, and the legacy default stream wait for each other's work.
   enum class Ordering { kNonBlocking, kBlocking, kLegacy };
-  static std::shared_ptr<Stream> make(const std::shared_ptr<Context>& context, Ordering kind);
-  Stream(std::shared_ptr<Context> context, Ordering kind) : context_(std::move(context)), kind_(kind) {}
-  Ordering kind() const { return kind_; }
+  static std::shared_ptr<Stream> make(const std::shared_ptr<Context>& context, Ordering ordering);
+  Stream(std::shared_ptr<Context> context, Ordering ordering) : context_(std::move(context)), ordering_(ordering) {}
+  Ordering ordering() const { return ordering_; }
   const std::shared_ptr<Context>& context() const { return context_; }
 
   // Waits while the queue is full. Returns the work's number.
@@ -86,7 +86,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
   static constexpr size_t kQueueMax = 1024;
   const std::shared_ptr<Context> context_;
-  const Ordering kind_;
+  const Ordering ordering_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Work> queue_;  // the first is under way
