@@ -22,7 +22,8 @@ std::string_view form_name(const ShelfKey& key) {
 
 class Cache::Inside final : public ShelfOwner {
  public:
-  explicit Inside(const Settings& settings) : memory_(settings.ram_bytes_max), disk_(settings) {}
+  explicit Inside(const Settings& settings)
+      : memory_(settings.ram_bytes_max), disk_(settings.folder, settings.disk_bytes_max) {}
 
   bool is_on() const { return memory_.limit().max() != 0 || disk_.is_on(); }
   MemoryTier& memory() { return memory_; }

@@ -24,16 +24,11 @@
 #include <string_view>
 #include <vector>
 
-#include "daemon/base/result.h"
+#include "daemon/cache/entries/entry.h"
+#include "daemon/cache/entries/report.h"
 #include "daemon/store/object.h"
 
 namespace spdld::cache {
-
-// The form of one entry.
-enum class Form : uint8_t {
-  kEncoded,  // bytes as fetched
-  kPrepared  // the form that its shelf's key names, which the samples' medium makes of them, such as a picture's planes
-};
 
 struct Settings {
   uint64_t ram_bytes_max = 0;      // 0: nothing is kept in memory
@@ -41,55 +36,8 @@ struct Settings {
   uint64_t disk_bytes_max = 0;
 };
 
-// The key of a shelf's samples. Two pipelines with the same key share the shelf.
-struct ShelfKey {
-  std::string uri;          // of the source
-  std::string fingerprint;  // of the listing
-  std::string field;        // its name
-  // The prepared form that its entries may have, with the versions of all that decides its bytes ("planes 1,
-  // libjpeg-turbo 2.1.5"); empty: all entries are bytes as fetched.
-  std::string representation = {};
-  Form form() const { return representation.empty() ? Form::kEncoded : Form::kPrepared; }
-  friend auto operator<=>(const ShelfKey&, const ShelfKey&) = default;
-};
 // In the words of pipelines: "encoded"; else the first word of the representation, which is "decoded" for planes.
 std::string_view form_name(const ShelfKey& key);
-
-// The place of one sample's entry.
-struct Found {
-  enum class Where : uint8_t { kNowhere, kMemory, kDisk } where = Where::kNowhere;
-  // Whether the file was checked since the shelf was opened last. Else the entry may be used only after the file was
-  // found to still have `identity`, and confirm() was called.
-  bool confirmed = false;
-  Form form = Form::kEncoded;
-  store::Identity identity;
-  const uint8_t* memory = nullptr;  // kMemory: aligned to 64 bytes
-  uint64_t bytes = 0;
-  int fd = -1;  // kDisk: borrowed, for as long as the shelf is held
-  uint64_t offset = 0;
-};
-
-struct ShelfReport {
-  ShelfKey key;
-  uint64_t samples = 0;                                 // of the data set
-  uint64_t memory_entries = 0, memory_bytes = 0;        // bytes of entries, without free parts of segments
-  uint64_t memory_wasted = 0;                           // bytes of dropped entries, and of rooms that were not kept
-  uint64_t memory_left = 0;                             // bytes left in the segment where its next entry goes
-  uint64_t disk_entries = 0, disk_bytes = 0;            // not opened since the start: by its index's size
-  uint64_t memory_hits = 0, disk_hits = 0, misses = 0;  // results of find() since the daemon started
-  uint64_t stale = 0;                                   // entries whose file had changed
-  uint64_t refused = 0;                                 // entries that found room neither in memory nor then on disk
-  bool in_use = false;
-};
-
-struct Report {
-  uint64_t ram_bytes = 0, ram_bytes_max = 0;    // in segments
-  uint64_t disk_bytes = 0, disk_bytes_max = 0;  // in files, with the file system's overhead
-  std::string folder, disk_trouble;  // why the disk is not used (any more); empty: it is used, or not asked for
-  uint64_t damaged = 0;              // entries on disk that failed their checksum
-  uint64_t evicted = 0;              // unused shelves that made room, in memory and on disk
-  std::vector<ShelfReport> shelves;
-};
 
 class Cache;
 class ShelfState;
@@ -186,10 +134,6 @@ class Cache {
   uint64_t available_disk_bytes() const;
   Report report() const;
   std::string disk_trouble() const;  // as report() has it
-
-  // Memory is taken from the system in pieces of this size (a sixteenth of the limit where that is small); an entry
-  // that is larger than an eighth of a piece gets a piece of its own.
-  static constexpr uint64_t kSegmentBytes = 32u << 20;
 
  private:
   class Inside;

@@ -5,7 +5,7 @@
 
 #include "daemon/cache/disk/disk_index.h"
 #include "daemon/cache/disk/shelf_header.h"
-#include "daemon/cache/paged_array.h"
+#include "daemon/cache/entries/paged_array.h"
 #include "proto/unique_fd.h"
 #include "tests/cache/entries.h"
 

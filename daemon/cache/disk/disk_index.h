@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "daemon/cache/disk/index_file.h"
-#include "daemon/cache/paged_array.h"
+#include "daemon/cache/entries/paged_array.h"
 
 namespace spdld::cache {
 

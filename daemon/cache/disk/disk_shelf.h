@@ -12,7 +12,7 @@
 #include "daemon/base/result.h"
 #include "daemon/cache/disk/disk_index.h"
 #include "daemon/cache/disk/shelf_header.h"
-#include "daemon/cache/limit.h"
+#include "daemon/cache/entries/limit.h"
 #include "proto/unique_fd.h"
 
 namespace spdld::cache {

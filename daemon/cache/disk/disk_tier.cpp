@@ -27,8 +27,8 @@ bool is_shelf_name(std::string_view name) {
 
 }  // namespace
 
-DiskTier::DiskTier(const Settings& settings)
-    : folder_(settings.folder), limit_(settings.folder.empty() ? 0 : settings.disk_bytes_max) {
+DiskTier::DiskTier(const std::filesystem::path& folder, uint64_t bytes_max)
+    : folder_(folder), limit_(folder.empty() ? 0 : bytes_max) {
   if (limit_.max() == 0) return;
   const Status taken = take_folder();
   if (!taken) {

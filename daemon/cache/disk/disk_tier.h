@@ -11,16 +11,18 @@
 #include <vector>
 
 #include "daemon/base/result.h"
-#include "daemon/cache/cache.h"
 #include "daemon/cache/disk/disk_shelf.h"
 #include "daemon/cache/disk/disk_writer.h"
+#include "daemon/cache/entries/entry.h"
+#include "daemon/cache/entries/report.h"
 
 namespace spdld::cache {
 
 class DiskTier {
  public:
   // Makes and locks the folder, and looks at its shelves. Trouble throws no exception: fill() tells it.
-  explicit DiskTier(const Settings& settings);
+  // `folder` empty: there is no disk.
+  DiskTier(const std::filesystem::path& folder, uint64_t bytes_max);
   DiskTier(const DiskTier&) = delete;
   DiskTier& operator=(const DiskTier&) = delete;
 

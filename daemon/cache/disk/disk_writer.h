@@ -11,7 +11,7 @@
 #include <mutex>
 #include <thread>
 
-#include "daemon/cache/cache.h"
+#include "daemon/cache/entries/entry.h"
 #include "daemon/store/object.h"
 
 namespace spdld::cache {

@@ -18,7 +18,7 @@
 #include <string_view>
 
 #include "daemon/base/result.h"
-#include "daemon/cache/cache.h"
+#include "daemon/cache/entries/entry.h"
 #include "daemon/store/object.h"
 
 namespace spdld::cache {

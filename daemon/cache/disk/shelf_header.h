@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "daemon/cache/cache.h"
+#include "daemon/cache/entries/entry.h"
 
 namespace spdld::cache {
 

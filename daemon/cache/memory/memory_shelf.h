@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "daemon/cache/cache.h"
+#include "daemon/cache/entries/entry.h"
+#include "daemon/cache/entries/paged_array.h"
 #include "daemon/cache/memory/memory_tier.h"
-#include "daemon/cache/paged_array.h"
 
 namespace spdld::cache {
 

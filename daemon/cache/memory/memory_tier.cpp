@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "daemon/cache/cache.h"
 #include "daemon/cache/memory/memory_shelf.h"
 
 namespace spdld::cache {
@@ -11,7 +10,7 @@ namespace {
 // Several shelves fill at the same time, each its own segment: where the limit is small, segments are too.
 uint64_t choose_segment_bytes(uint64_t bytes_max) {
   constexpr uint64_t kLeast = 64u << 10;
-  return std::clamp(bytes_max / 16 / kLeast * kLeast, kLeast, Cache::kSegmentBytes);
+  return std::clamp(bytes_max / 16 / kLeast * kLeast, kLeast, MemoryTier::kSegmentBytes);
 }
 
 }  // namespace

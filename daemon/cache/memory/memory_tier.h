@@ -6,7 +6,7 @@
 #include <mutex>
 #include <vector>
 
-#include "daemon/cache/limit.h"
+#include "daemon/cache/entries/limit.h"
 #include "daemon/cache/memory/mapping.h"
 
 namespace spdld::cache {
@@ -16,6 +16,10 @@ class MemoryShelf;
 // Any thread; some functions say that they need mutex() held.
 class MemoryTier {
  public:
+  // Memory is taken from the system in pieces of this size (a sixteenth of the limit where that is small); an entry
+  // that is larger than an eighth of a piece gets a piece of its own.
+  static constexpr uint64_t kSegmentBytes = 32u << 20;
+
   explicit MemoryTier(uint64_t bytes_max);
   MemoryTier(const MemoryTier&) = delete;
   MemoryTier& operator=(const MemoryTier&) = delete;
