@@ -153,7 +153,4 @@ struct DaemonSettings {
   std::string log_level = "info";  // trace, debug, info, warn, error
 };
 
-// Every key of the file, dotted, in its order ("socket.path"; "pipelines.access.NAME.users"), for help and tests.
-std::vector<std::string> daemon_keys();
-
 }  // namespace spdld::config

@@ -256,10 +256,6 @@ struct RowsSpec {
   bool is_on() const { return kind != RowKind::kRecords; }
 };
 
-// The names of the integers that each row has (`from = "row.part"`), in order.
-std::vector<std::string_view> row_fields(RowKind kind);
-bool is_row_field(std::string_view from, const RowsSpec& rows);
-
 // An operation on a batch as a whole: a name of batch_operation.h's batch_operations().
 struct BatchOperationSpec : OperationSpec {
   std::vector<std::string> images, labels;  // names of outputs; each once
@@ -321,10 +317,6 @@ struct PipelineSpec {
 
   bool is_mix() const { return sources.size() > 1; }
 };
-
-// Whether the pictures that are cut into tiles are upright as their EXIF orientation says. Precondition: the spec was
-// checked, and cuts tiles.
-bool tiles_are_upright(const PipelineSpec& spec);
 
 // A canonical JSON text of the settings that decide which bytes come at a position. Settings that a fingerprint covers
 // in parts of its own are left out: the samples that there are and are taken (`uri`, `include`, `exclude`, `part`,

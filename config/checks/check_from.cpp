@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "config/checks/check.h"
+#include "config/rows.h"
 #include "config/text/field_path.h"
 
 namespace spdld::config {

@@ -1,9 +1,10 @@
 // [rows]: how rows are made of records, and what the rest of the pipeline may say beside that.
+#include <algorithm>
 #include <array>
-#include <span>
 #include <utility>
 
 #include "config/checks/check.h"
+#include "config/rows.h"
 #include "config/text/field_path.h"
 #include "config/views.h"
 
@@ -14,17 +15,6 @@ using Type = ParameterType;
 
 constexpr double kTileSideMax = 16384;
 constexpr double kRowBytesMax = 1u << 26;
-
-struct RowField {
-  std::string_view name;
-  std::array<RowKind, 4> kinds;  // of these; repeated where there are fewer
-};
-constexpr std::array<RowField, 5> kRowFields = {
-    {{"row.record", {RowKind::kTiles, RowKind::kClips, RowKind::kWindows, RowKind::kPacked}},
-     {"row.part", {RowKind::kTiles, RowKind::kClips, RowKind::kWindows, RowKind::kWindows}},
-     {"row.y", {RowKind::kTiles, RowKind::kTiles, RowKind::kTiles, RowKind::kTiles}},
-     {"row.x", {RowKind::kTiles, RowKind::kTiles, RowKind::kTiles, RowKind::kTiles}},
-     {"row.first", {RowKind::kWindows, RowKind::kPacked, RowKind::kPacked, RowKind::kPacked}}}};
 
 // Keys that go with some kinds of rows alone.
 struct OwnKey {
@@ -38,12 +28,6 @@ constexpr std::array<OwnKey, 5> kOwnKeys = {{{"size", {RowKind::kTiles, RowKind:
                                              {"step", {RowKind::kClips, RowKind::kClips}, false},
                                              {"separator", {RowKind::kPacked, RowKind::kPacked}, false}}};
 
-bool is_among(RowKind kind, std::span<const RowKind> kinds) {
-  for (const RowKind one : kinds)
-    if (one == kind) return true;
-  return false;
-}
-
 RowKind row_kind_named(std::string_view name) {
   for (const RowKind kind : {RowKind::kTiles, RowKind::kClips, RowKind::kWindows, RowKind::kPacked})
     if (row_kind_name(kind) == name) return kind;
@@ -55,7 +39,8 @@ bool check_own_keys(const TableReader& reader, RowKind kind) {
   const size_t before = reader.complaints().size();
   const std::string name = in_quotes(row_kind_name(kind));
   for (const OwnKey& own : kOwnKeys) {
-    const bool is_given = reader.find(own.key) != nullptr, belongs = is_among(kind, own.kinds);
+    const bool is_given = reader.find(own.key) != nullptr,
+               belongs = std::count(own.kinds.begin(), own.kinds.end(), kind) > 0;
     if (is_given && !belongs) reader.complain(own.key, "does not go with kind = " + name);
     if (!is_given && belongs && own.is_needed) reader.complain(own.key, "is missing: kind = " + name + " needs it");
   }
@@ -91,12 +76,6 @@ void read_packed(const TableReader& reader, RowsSpec& rows) {
 
 std::string key_of_output(size_t output, std::string_view key) {
   return "output[" + std::to_string(output) + "]." + std::string(key);
-}
-
-const OperationSpec* find_tile(const OutputSpec& output, size_t* at) {
-  for (*at = 0; *at < output.ops.size(); ++*at)
-    if (row_piece_of(output.ops[*at]) == RowKind::kTiles) return &output.ops[*at];
-  return nullptr;
 }
 
 // The first operation that takes such a piece of a record.
@@ -263,19 +242,6 @@ const std::vector<Parameter>& rows_keys() {
   return keys;
 }
 
-bool is_row_field(std::string_view from, const RowsSpec& rows) {
-  for (const RowField& field : kRowFields)
-    if (field.name == from) return is_among(rows.kind, field.kinds);
-  return false;
-}
-
-std::vector<std::string_view> row_fields(RowKind kind) {
-  std::vector<std::string_view> names;
-  for (const RowField& field : kRowFields)
-    if (is_among(kind, field.kinds)) names.push_back(field.name);
-  return names;
-}
-
 RowsSpec check_rows(const Node& node, Sources sources, Complaints& complaints) {
   TableReader reader(node, "rows", rows_keys(), complaints);
   reader.refuse_unknown();
@@ -311,15 +277,6 @@ void check_beside_rows(PipelineSpec& spec, int line, Complaints& complaints) {
   if (spec.rows.kind == RowKind::kTiles) check_tiles(spec, line, complaints);
   if (spec.rows.kind == RowKind::kClips) check_clips(spec, line, complaints);
   if (spec.rows.kind == RowKind::kPacked) check_packed(spec, line, complaints);
-}
-
-bool tiles_are_upright(const PipelineSpec& spec) {
-  for (const OutputSpec& output : spec.outputs) {
-    size_t at = 0;
-    if (output.from == spec.rows.from && find_tile(output, &at) != nullptr && at == 1)
-      return output.ops.front().flag("exif");
-  }
-  return true;
 }
 
 }  // namespace spdld::config

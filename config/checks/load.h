@@ -45,6 +45,10 @@ Loaded<PipelineSpec> load_pipeline_json(std::string_view text, const std::string
 Loaded<DaemonSettings> load_daemon_file(const std::filesystem::path& file);
 Loaded<DaemonSettings> load_daemon_toml(std::string_view text, const std::string& origin);
 
+// Every key of the daemon's file, dotted, in its order ("socket.path"; "pipelines.access.NAME.users"), for help and
+// tests.
+std::vector<std::string> daemon_keys();
+
 // Whether a TOML text is meant as a pipeline or as the daemon's file ([source] and [[output]] tell), for `spdlctl
 // check`.
 enum class FileKind { kPipeline, kDaemon };

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "config/rows.h"
 #include "daemon/base/result.h"
 #include "daemon/rows/row_table.h"
 #include "daemon/source/fingerprint.h"

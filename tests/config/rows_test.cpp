@@ -1,4 +1,5 @@
 // [rows]: how rows are made of records, and what goes beside it.
+#include "config/rows.h"
 #include "tests/config/expect.h"
 
 namespace spdld::config::rows_test {
