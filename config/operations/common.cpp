@@ -208,16 +208,17 @@ std::string bind_mask(Signature& signature, Signature masks) {
 }
 
 std::vector<Parameter> time_part() {
-  constexpr const char* kHelp[] = {
-      "name of an output that begins with parse-float: the part of the recording begins at so many seconds; its "
-      "beginning when empty",
-      "name of an output that begins with parse-float: the part of the recording ends before so many seconds; its end "
-      "when empty"};
-  std::vector<Parameter> parameters;
-  for (size_t i = 0; i < kTimePart.size(); ++i)
-    parameters.push_back(
-        {.name = kTimePart[i], .type = ParameterType::kText, .help = kHelp[i], .fallback = Value(std::string())});
-  return parameters;
+  return {
+      {.name = kTimePart[0],
+       .type = ParameterType::kText,
+       .help = "name of an output that begins with parse-float: the part of the recording begins at so many seconds; "
+               "its beginning when empty",
+       .fallback = Value(std::string())},
+      {.name = kTimePart[1],
+       .type = ParameterType::kText,
+       .help = "name of an output that begins with parse-float: the part of the recording ends before so many "
+               "seconds; its end when empty",
+       .fallback = Value(std::string())}};
 }
 
 std::vector<Ask> time_part_asks() {
