@@ -30,7 +30,7 @@ Json number_json(double number) {
   return number;
 }
 
-Json value_json(const Value& value) {
+Json parameter_json(const Value& value) {
   if (const auto* number = std::get_if<double>(&value)) return number_json(*number);
   if (const auto* numbers = std::get_if<std::vector<double>>(&value)) {
     auto list = Json::array();
@@ -49,7 +49,7 @@ enum class Keys : uint8_t {
 };
 
 Json with_parameters(Json object, const Parameters& parameters) {
-  for (const auto& [name, value] : parameters) object[name] = value_json(value);
+  for (const auto& [name, value] : parameters) object[name] = parameter_json(value);
   return object;
 }
 

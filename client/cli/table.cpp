@@ -28,6 +28,8 @@ std::string lower_case(std::string text) {
 
 }  // namespace
 
+Cell trouble_cell(uint64_t count) { return {count_text(count), count > 0 ? Style::kWarning : Style::kPlain}; }
+
 void Table::add(std::vector<Cell> row) {
   if (row.size() != columns_.size()) throw std::logic_error("a table's row has another number of cells than columns");
   rows_.push_back(std::move(row));

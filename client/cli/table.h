@@ -1,6 +1,7 @@
 // Aligned text for people, on a page of a given number of columns. Plain values; one thread.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +17,9 @@ struct Cell {
   Cell(std::string cell_text, Style cell_style = Style::kPlain) : text(std::move(cell_text)), style(cell_style) {}
   Cell(const char* cell_text) : text(cell_text) {}
 };
+
+// A count that should be zero: marked where it is not.
+Cell trouble_cell(uint64_t count);
 
 enum class Align : uint8_t { kLeft, kRight };
 

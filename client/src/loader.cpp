@@ -8,7 +8,7 @@ namespace spdld::client {
 
 namespace {
 
-constexpr int64_t kTurn_ms = 100;  // of a wait while a GPU's work may give slots back
+constexpr int64_t kReturnTurn_ms = 100;  // of a wait while a GPU's work may give slots back
 constexpr int64_t kHeldWait_ms = 30'000;
 constexpr int64_t kOthersHeldWait_ms = 600'000;
 constexpr int kMessagesMax = 512;  // taken by one call that has no time left
@@ -58,7 +58,7 @@ CallOutcome Loader::receive_batch(Deadline deadline, std::unique_ptr<Batch>& bat
   if (outcome.ok()) outcome = wait_for_room(deadline);
   if (!outcome.ok()) return outcome;
   const bool by_turns = ring_->follows_streams();
-  outcome = connection.receive(by_turns ? deadline.or_earlier(Deadline::after_ms(kTurn_ms)) : deadline);
+  outcome = connection.receive(by_turns ? deadline.or_earlier(Deadline::after_ms(kReturnTurn_ms)) : deadline);
   if (by_turns && outcome.result == SPDLD_TIMEOUT && !deadline.passed()) {  // leases put off may come back, or be lost
     Returns::of_process().attend();
     return {};
@@ -85,7 +85,7 @@ CallOutcome Loader::receive_batch(Deadline deadline, std::unique_ptr<Batch>& bat
 // soon.
 int64_t Loader::room_patience_ms() const {
   if (settings_.held_wait_ms) return *settings_.held_wait_ms;
-  if (is_only_thread()) return ring_->follows_streams() ? kTurn_ms : 0;
+  if (is_only_thread()) return ring_->follows_streams() ? kReturnTurn_ms : 0;
   const bool has_others = !is_main_thread() || ring_->returned_elsewhere();
   return has_others ? kOthersHeldWait_ms : kHeldWait_ms;
 }
@@ -100,7 +100,7 @@ CallOutcome Loader::wait_for_room(Deadline deadline) {
   const int64_t patience_ms = room_patience_ms();
   const Deadline end(*full_since_ + std::chrono::milliseconds(patience_ms));
   while (!end.passed() && !deadline.passed()) {
-    const Deadline turn = Deadline::after_ms(kTurn_ms);
+    const Deadline turn = Deadline::after_ms(kReturnTurn_ms);
     if (ring_->wait_for_room(deadline.or_earlier(end).or_earlier(turn)) == Wake::kSignal)
       return failure(SPDLD_INTERRUPTED, "interrupted by a signal");
     Returns::of_process().attend();  // a stream's capture may have ended

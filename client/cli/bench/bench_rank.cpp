@@ -9,13 +9,11 @@
 #include <limits>
 #include <spdld.hpp>
 
+#include "client/cli/bench/clock.h"
 #include "client/cli/query.h"
 
 namespace spdld::cli {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point moment) { return std::chrono::duration<double>(Clock::now() - moment).count(); }
 
 double cpu_seconds() {
   rusage used{};
@@ -59,7 +57,7 @@ class Rank {
   void tell(const BenchRecord& record) const {
     ssize_t written = 0;
     do {
-      written = write(pipe_fd_, &record, sizeof record);
+      written = ::write(pipe_fd_, &record, sizeof record);
     } while (written < 0 && errno == EINTR);
   }
 

@@ -12,6 +12,7 @@
 #include <iterator>
 
 #include "client/cli/bench/bench_rank.h"
+#include "client/cli/bench/clock.h"
 #include "client/cli/bench/memory_probe.h"
 #include "client/cli/progress.h"
 #include "client/cli/query.h"
@@ -20,7 +21,6 @@
 namespace spdld::cli {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 constexpr int kLookMs = 200;
 
 struct Pipe {

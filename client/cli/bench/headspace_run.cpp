@@ -15,6 +15,7 @@
 #include <random>
 #include <spdld.hpp>
 
+#include "client/cli/bench/clock.h"
 #include "client/cli/bench/headspace.h"
 #include "client/cli/bench/own_daemon.h"
 #include "client/cli/progress.h"
@@ -25,7 +26,6 @@ namespace spdld::cli {
 namespace {
 
 using config::Json;
-using Clock = std::chrono::steady_clock;
 constexpr int kRounds = 2;
 constexpr uint64_t kMeasuredMax = 8192;      // samples that are used
 constexpr uint64_t kMeasuredBatchesMin = 4;  // of the pipeline's batches
@@ -60,8 +60,6 @@ class Interruptible {
   static constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
   std::map<int, struct sigaction> before_;
 };
-
-double seconds_since(Clock::time_point moment) { return std::chrono::duration<double>(Clock::now() - moment).count(); }
 
 double own_cpu_s() {
   rusage used{};

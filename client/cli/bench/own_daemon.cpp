@@ -15,6 +15,7 @@
 #include <fstream>
 #include <system_error>
 
+#include "client/cli/bench/clock.h"
 #include "client/cli/cli.h"
 #include "client/program/daemon_binary.h"
 #include "client/program/spawn_files.h"
@@ -24,7 +25,6 @@ namespace spdld::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
 
 constexpr int kTurnMs = 20;
 constexpr auto kListensWithin = std::chrono::seconds(30);

@@ -22,9 +22,6 @@ std::string limited(double bytes, double bytes_max) {
   return bytes_text(bytes) + " of at most " + bytes_text(bytes_max);
 }
 
-// Zero is what should be there.
-Cell trouble_cell(uint64_t count) { return Cell(count_text(count), count > 0 ? Style::kWarning : Style::kPlain); }
-
 std::string cores_text(double cores) {
   return decimal_text(cores, cores == static_cast<double>(static_cast<uint64_t>(cores)) ? 0 : 1);
 }

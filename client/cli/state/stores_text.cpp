@@ -8,8 +8,6 @@ namespace {
 
 using config::Json;
 
-Cell trouble_cell(uint64_t count) { return Cell(count_text(count), count > 0 ? Style::kWarning : Style::kPlain); }
-
 std::string milliseconds(const Json& store, const char* key) {
   return decimal_text(number_or_zero(store, key) / 1000, 1);
 }

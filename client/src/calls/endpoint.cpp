@@ -14,7 +14,7 @@ namespace spdld::client {
 
 namespace {
 
-constexpr int64_t kTurn_ms = 1000;  // of a wait without a deadline
+constexpr int64_t kConnectTurn_ms = 1000;  // of a wait without a deadline
 
 // Makes the folder if it is absent. Its owner could put another daemon there, so it must belong to this user alone.
 CallOutcome secure_folder(const std::string& folder) {
@@ -68,10 +68,10 @@ bool has_folder(const Endpoint& endpoint) {
 UniqueFd connect_before(const std::string& path, Deadline deadline) {
   UniqueFd socket = proto::connect_to(path);
   while (!socket && errno == EAGAIN && !deadline.passed()) {
-    int64_t left_ms = kTurn_ms;
+    int64_t left_ms = kConnectTurn_ms;
     if (!deadline.is_never())
       left_ms = std::chrono::ceil<std::chrono::milliseconds>(deadline.at() - Deadline::Clock::now()).count();
-    socket = proto::connect_within(path, std::clamp<int64_t>(left_ms, 1, kTurn_ms));
+    socket = proto::connect_within(path, std::clamp<int64_t>(left_ms, 1, kConnectTurn_ms));
   }
   return socket;
 }

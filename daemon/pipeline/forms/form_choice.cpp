@@ -57,7 +57,7 @@ std::vector<KeptForm> hull_of(std::vector<KeptForm> forms, const KeptForm& unkep
 }
 
 // The mixture that costs least.
-struct Plan {
+struct Mixture {
   std::vector<KeptForm> hull;  // the first: not kept
   FormMix mix;
   double bytes = 0, cost = 0;  // of a sample, on average
@@ -71,13 +71,13 @@ struct Plan {
 
 // Memory holds a part of what the disk holds, so that the larger of both says how much is kept. The cost is convex in
 // the bytes, with bends at the forms and where memory ends: it is least at one of these.
-Plan plan_of(const CacheNeeds& needs, std::vector<KeptForm> forms) {
+Mixture mixture_of(const CacheNeeds& needs, std::vector<KeptForm> forms) {
   const auto samples = static_cast<double>(std::max<uint64_t>(needs.samples, 1));
   const double memory = static_cast<double>(needs.available_bytes) / samples;
   const double disk = static_cast<double>(needs.available_disk_bytes) / samples;
   const double read_cost =
       needs.fetched_bytes_mean == 0 ? 0 : kReadCost / static_cast<double>(needs.fetched_bytes_mean);
-  Plan best;
+  Mixture best;
   best.hull = hull_of(std::move(forms), {CacheForm::kOff, 0, 1 + (needs.is_remote ? kFetchCost : 0)});
   std::vector<double> bytes;
   for (const KeptForm& form : best.hull) bytes.push_back(bytes_of(form));
@@ -103,7 +103,7 @@ Plan plan_of(const CacheNeeds& needs, std::vector<KeptForm> forms) {
 }
 
 // The forms of the plan, and the forms of a plan for samples that are a little larger.
-std::vector<KeptForm> forms_of(const Plan& plan) {
+std::vector<KeptForm> forms_of(const Mixture& plan) {
   std::vector<double> bytes;
   for (const KeptForm& form : plan.hull) bytes.push_back(bytes_of(form));
   const FormMix careful = mix_for(bytes, std::min(plan.bytes, kCareful * plan.room));
@@ -113,7 +113,7 @@ std::vector<KeptForm> forms_of(const Plan& plan) {
 }
 
 // "about 1.2 GiB decoded, of 3.0 GiB"
-std::string sizes_text(const CacheNeeds& needs, const Plan& plan, double bytes, const std::string& form) {
+std::string sizes_text(const CacheNeeds& needs, const Mixture& plan, double bytes, const std::string& form) {
   const double all = bytes * static_cast<double>(needs.samples);
   const std::string room = plan.fills_disk ? size_text(static_cast<double>(needs.available_disk_bytes)) + " on disk"
                                            : size_text(static_cast<double>(needs.available_bytes));
@@ -138,9 +138,9 @@ CacheChoice choose_auto(const CacheNeeds& needs) {
   // Of local data the bytes as fetched save nothing, so that no plan has them.
   std::vector<KeptForm> forms;
   if (needs.fetched_bytes_mean > 0) forms.push_back({CacheForm::kEncoded, needs.fetched_bytes_mean, 1});
-  const double cost_as_fetched = plan_of(needs, forms).cost;
+  const double cost_as_fetched = mixture_of(needs, forms).cost;
   forms.insert(forms.end(), needs.forms.begin(), needs.forms.end());
-  const Plan plan = plan_of(needs, forms);
+  const Mixture plan = mixture_of(needs, forms);
   if (plan.hull.size() == 1 || plan.hull.back().form == CacheForm::kEncoded)
     return as_fetched("it has nothing to keep decoded, and the system keeps files in memory by itself");
 

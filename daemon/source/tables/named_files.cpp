@@ -46,9 +46,9 @@ struct NamedFile {
   uint16_t store = 0;  // 0: it is local
 };
 
-class RowReader {
+class ManifestRows {
  public:
-  RowReader(const DataFile& manifest, const std::string& column, NamedStores& stores)
+  ManifestRows(const DataFile& manifest, const std::string& column, NamedStores& stores)
       : manifest_(manifest), column_(column), stores_(stores) {}
 
   NamedFile read(std::string_view text, uint64_t row) {
@@ -135,7 +135,7 @@ unsigned NamedStores::concurrency() const {
 NamedFiles::NamedFiles(const TextColumn& texts, const DataFile& manifest, const std::string& column,
                        NamedStores& stores, const std::stop_token& stop)
     : stores_(stores) {
-  RowReader reader(manifest, column, stores);
+  ManifestRows reader(manifest, column, stores);
   const std::string own_folder = folder_of(manifest.store ? manifest.object : manifest.name);
   FolderNumbers numbers;
   Folder before;  // mostly the next row's as well

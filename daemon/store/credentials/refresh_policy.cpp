@@ -6,9 +6,9 @@
 namespace spdld::store {
 
 Moment moment_now() {
-  using namespace std::chrono;
-  return {duration_cast<seconds>(system_clock::now().time_since_epoch()).count(),
-          duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count()};
+  namespace chrono = std::chrono;
+  return {chrono::duration_cast<chrono::seconds>(chrono::system_clock::now().time_since_epoch()).count(),
+          chrono::duration_cast<chrono::milliseconds>(chrono::steady_clock::now().time_since_epoch()).count()};
 }
 
 void RefreshPolicy::fetched(const Moment& now, int64_t expires_at_s) {

@@ -9,9 +9,9 @@ using State = CsvRow::State;
 
 bool ends_line(char c) { return c == '\n' || c == '\r'; }
 
-class RowReader {
+class CsvRowReader {
  public:
-  RowReader(std::string_view text, char separator, bool is_all, CsvRow& row)
+  CsvRowReader(std::string_view text, char separator, bool is_all, CsvRow& row)
       : text_(text), separator_(separator), is_all_(is_all), row_(row) {}
 
   State read() {
@@ -81,7 +81,7 @@ void read_csv_row(std::string_view text, char separator, bool is_all, CsvRow& ro
     row.bytes = 0;
     return;
   }
-  RowReader reader(text, separator, is_all, row);
+  CsvRowReader reader(text, separator, is_all, row);
   row.state = reader.read();
   row.bytes = reader.bytes();
 }

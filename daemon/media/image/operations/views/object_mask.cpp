@@ -19,7 +19,7 @@ Error bad(std::string clause) { return {Trouble::kContent, std::move(clause)}; }
 
 constexpr uint64_t kPointWork = 4;  // of a point on a side, beside a pixel that is drawn
 
-int scaled(double place) { return static_cast<int>(kScale * place + .5); }
+int fixed_point(double place) { return static_cast<int>(kScale * place + .5); }
 
 // Between the points of a polygon's side, in fifths of a pixel along its longer direction.
 int steps_of(const std::pair<int, int>& from, const std::pair<int, int>& to) {
@@ -126,7 +126,7 @@ Status ObjectMask::add_polygon(std::span<const double> corners) {
   const size_t count = corners.size() / 2;
   const auto corner = [&](size_t i) {
     const size_t at = 2 * (i % count);
-    return std::pair(scaled(corners[at]), scaled(corners[at + 1]));
+    return std::pair(fixed_point(corners[at]), fixed_point(corners[at + 1]));
   };
   crossings_.clear();
   has_last_ = false;
