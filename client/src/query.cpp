@@ -7,7 +7,7 @@ namespace spdld::client {
 
 namespace {
 
-constexpr uint32_t kRequest = 1;
+constexpr uint32_t kQueryRequest = 1;
 
 CallOutcome find_topic(std::string_view name, proto::Topic& topic) {
   for (const proto::Topic known : proto::EnumValuesTopic()) {
@@ -27,7 +27,7 @@ CallOutcome read_answer(Connection& connection, std::string& json) {
   }
   if (const auto* goodbye = message.body_as_Goodbye()) return shuts_down(connection, *goodbye);
   const auto* answer = message.body_as_Answer();
-  if (!answer || answer->request() != kRequest) return protocol_failure(connection, "it did not answer the query");
+  if (!answer || answer->request() != kQueryRequest) return protocol_failure(connection, "it did not answer the query");
   json = proto::text_of(answer->json());
   std::vector<UniqueFd>& fds = connection.fds();
   const bool is_there =
@@ -57,7 +57,7 @@ CallOutcome query(const char* socket, std::string_view topic_name, const std::st
   Connection& connection = *greeting.connection();
   flatbuffers::FlatBufferBuilder builder;
   const auto text = builder.CreateString(argument);
-  const auto body = proto::CreateQuery(builder, kRequest, topic, text);
+  const auto body = proto::CreateQuery(builder, kQueryRequest, topic, text);
   if (!connection.send(proto::finish(builder, proto::Body::Query, body))) {
     return failure(SPDLD_NO_DAEMON, "the daemon at " + endpoint.path + " closed the connection");
   }
