@@ -11,6 +11,7 @@ namespace {
 
 using namespace spdld;
 using image::Adjustment;
+using image::AdjustmentType;
 constexpr Size kSize = {224, 224};
 
 Adjustment warp(const image::Warp& warp, image::Filter filter) {

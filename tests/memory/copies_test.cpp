@@ -209,7 +209,7 @@ TEST_CASE("the next copy is issued while the last one is under way") {
           transfer->put(std::move(copy));
           EXPECT(test::becomes_true([&] { return fake.calls("cuEventSynchronize") == 1; }));
           Copy next;
-          next.parts.push_back({memory->address(), memory->address() + kMiB, kMiB});
+          next.device_ranges.push_back({memory->address(), memory->address() + kMiB, kMiB});
           next.copied = &second, next.keep = memory;
           transfer->put(std::move(next));
           EXPECT(test::becomes_true([&] { return fake.calls("cuEventRecord") == 2; }));

@@ -17,6 +17,7 @@ namespace spdld::colour_test {
 namespace {
 
 using image::Adjustment;
+using image::AdjustmentType;
 using image::Geometry;
 using test::chi_squared;
 using test::noise;

@@ -16,6 +16,7 @@ namespace spdld::policies_test {
 namespace {
 
 using image::Adjustment;
+using image::AdjustmentType;
 using image::Geometry;
 using image::Warp;
 using test::noise;
