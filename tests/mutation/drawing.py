@@ -8,6 +8,8 @@ nothing that anybody could see. It knows a change by its line, before and after,
     before: the line, or the lines, with single blanks
     after: what becomes of it
 """
+import hashlib
+import json
 import random
 import re
 import shlex
@@ -103,6 +105,13 @@ class Draw:
         """How many changes each room has of `count`: as evenly as can be."""
         return {room: count // len(self.rooms) + (i < count % len(self.rooms)) for i, room in enumerate(self.rooms)}
 
+    def digest(self, room):
+        """Of all that decides what this room gives."""
+        whole = hashlib.sha256(f"{self.seed} {room}".encode())
+        for file, _ in self.files[room]:
+            whole.update(f"\0{file}\0".encode() + (self.root / file).read_bytes())
+        return whole.hexdigest()[:16]
+
     def next_of(self, room):
         """The room's next change; None: there is no further one."""
         if room not in self.streams:
@@ -126,6 +135,30 @@ class Draw:
             number += 1
             before, after = change.lines((self.root / file).read_text())
             yield Drawn(f"{room}/{number}-{operator}", room, file, tests, change, before, after)
+
+
+class Record:
+    """What became of drawn changes, in a file to which each is added as it ends: a run that was stopped loses none, and the next
+    one with this seed goes on. What a room gave is forgotten when the room's code changes."""
+
+    def __init__(self, path, draw):
+        self.path = path
+        self.digests = {room: draw.digest(room) for room in draw.rooms}
+        self.known = {}  # (outcome, words) by the room's digest and the change's name; the last one counts
+        for line in path.read_text().splitlines() if path.is_file() else ():
+            entry = json.loads(line)
+            self.known[entry["digest"], entry["name"]] = entry["outcome"], entry["words"]
+
+    def outcome(self, drawn):
+        """(outcome, words), or None: it was not tried."""
+        return self.known.get((self.digests[drawn.room], drawn.name))
+
+    def add(self, drawn, outcome, words):
+        self.known[self.digests[drawn.room], drawn.name] = outcome, words
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a") as file:
+            file.write(json.dumps({"digest": self.digests[drawn.room], "name": drawn.name, "outcome": outcome, "words": words,
+                                   "what": drawn.what}) + "\n")
 
 
 def faults(root, names, rooms, equivalents, tests):

@@ -10,6 +10,8 @@ import sys
 import time
 from pathlib import Path
 
+import compile_apart
+
 SUPPORT = Path(__file__).resolve().parents[1] / "support"
 # As in tests/run, so that the compiler cache has all that the tests' own builds compiled.
 SETUP = ("-Dwerror=true", "--buildtype=debugoptimized", "-Dcpp_args=-g1", "-Dc_args=-g1")
@@ -49,7 +51,7 @@ class Copy:
         if (root / "build/venv/bin").is_dir():
             self.environment["PATH"] = f"{root / 'build/venv/bin'}:{os.environ['PATH']}"
         if "CXX" not in os.environ and shutil.which("ccache"):
-            self.environment |= {"CXX": "ccache g++", "CC": "ccache gcc"}
+            self.environment |= {"CXX": f"{compile_apart.__file__} ccache g++", "CC": "ccache gcc"}
         if shutil.which("ld.lld"):
             self.environment |= {"CXX_LD": "lld", "CC_LD": "lld"}
         self.tests = {}
@@ -90,21 +92,23 @@ class Copy:
                                for what in ("--tests", "--targets"))
         self.tests = {test["name"]: test for test in tests}
 
-    def command(self, words, why):
-        done = subprocess.run(words, cwd=self.folder, env=self.environment, capture_output=True, text=True,
+    def command(self, words, why, environment=None):
+        done = subprocess.run(words, cwd=self.folder, env=self.environment | (environment or {}), capture_output=True, text=True,
                               timeout=BUILD_LIMIT_S)
         if done.returncode != 0:
             raise Trouble(f"{why}:\n{(done.stdout + done.stderr)[-3000:]}")
         return done.stdout
 
-    def make(self, tests):
-        """Builds what these tests run. Raises Trouble with the compiler's words where it can't be built."""
+    def make(self, tests, changed=None):
+        """Builds what these tests run; where a file is changed, that file apart from others. Raises Trouble with the compiler's
+        words where it can't be built."""
         if not tests:
             return  # without a target ninja builds everything
         known = json.dumps([self.tests[test] for test in tests]) + json.dumps(self.targets)
         chosen = subprocess.run([sys.executable, SUPPORT / "choose_tests.py", "targets", self.build], input=known,
                                 capture_output=True, text=True, check=True).stdout.split()
-        self.command(["ninja", "-C", self.build, f"-j{self.jobs}", *chosen], "it can't be built")
+        self.command(["ninja", "-C", self.build, f"-j{self.jobs}", *chosen], "it can't be built",
+                     {compile_apart.CHANGED: str(changed)} if changed else None)
 
     def run(self, test, words):
         """Runs a test up to its first failure: (the case that failed or "", whether it took too long, seconds)."""
@@ -168,7 +172,7 @@ class Copy:
                     file.write_text(text)
                     self.check_unchanged([(test, words)])
                 file.write_text(mutant.changed(text))
-                self.make([test])  # one at a time: mostly the first notices, and the others need not be linked
+                self.make([test], file)  # one at a time: mostly the first notices, and the others need not be linked
                 case, is_late, _ = self.run(test, words)
                 if is_late:
                     return "timed out", test
