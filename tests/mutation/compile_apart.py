@@ -3,9 +3,9 @@
 
     compile_apart.py g++ ... -o OBJECT -c FILE
 
-In a unity build a file costs as much as the eight that are compiled with it. Where CHANGED names a file of such a unit, or a
-header, the unit's files are compiled each alone, and their objects become the unit's. The compiler cache knows all of them but
-the changed one from the second time on. In every other case the words are run as they are.
+In a unity build a file costs as much as the eight that are compiled with it. Where CHANGED names a file of such a unit, the
+unit's files are compiled each alone, and their objects become the unit's. The compiler cache knows all of them but the changed
+one from the second time on. In every other case the words are run as they are: a changed header is mostly in all files of a unit.
 """
 import os
 import re
@@ -29,7 +29,7 @@ def files_of(source, changed):
     with open(source) as unit:
         files = [os.path.normpath(os.path.join(os.path.dirname(source), file)) for file in INCLUDED.findall(unit.read())]
     is_in = any(os.path.realpath(file) == os.path.realpath(changed) for file in files)
-    return files if len(files) > 1 and (changed.endswith(".h") or is_in) else []
+    return files if len(files) > 1 and is_in else []
 
 
 def with_values(words, values):

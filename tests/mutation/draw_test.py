@@ -170,6 +170,12 @@ class TinyTree(unittest.TestCase):
         self.assertNotIn("daemon/a/all.h", [file for file, _ in self.draw(1).files["a"]])
         self.names.remove("daemon/a/user0.cpp")
         self.assertIn("daemon/a/all.h", [file for file, _ in self.draw(1).files["a"]])
+        self.write("daemon/a/through.h", '#include "daemon/a/all.h"\n')  # one more, through another header
+        self.write("daemon/a/user0.cpp", '#include "daemon/a/through.h"\n')
+        self.names += ["daemon/a/through.h", "daemon/a/user0.cpp"]
+        files = [file for file, _ in self.draw(1).files["a"]]
+        self.assertNotIn("daemon/a/all.h", files)
+        self.assertIn("daemon/a/through.h", files)
 
     def test_equivalents_are_known_by_their_lines(self):
         self.write("equivalents.txt", "== nobody asks\nfile: daemon/b/two.cpp\nbefore: sum_ = a + 1;\nafter: {}\n")

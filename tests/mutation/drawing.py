@@ -21,7 +21,7 @@ import mutants
 import operators
 
 FOLDERS = ("proto", "config", "daemon", "client")
-INCLUDED_BY_MAX = 8  # a header that more files include costs too much: all of them are compiled anew
+INCLUDED_BY_MAX = 16  # a header that more .cpp files include, also through others, costs too much: all are compiled anew
 ROOM_LINE = re.compile(r"(?P<room>[\w-]+): (?P<paths>[^|]*?) *\| *(?P<tests>.*)")
 EQUIVALENT = re.compile(r"(?P<why>[^\n]+)\nfile: (?P<file>[^\n]+)\nbefore: (?P<before>[^\n]+)\nafter: (?P<after>[^\n]*)")
 
@@ -77,13 +77,26 @@ def read_equivalents(path):
     return known
 
 
+def included_by(root, names):
+    """{header: how many .cpp files include it, by themselves or through other headers}."""
+    direct = {name: set(re.findall(r'^#include "([^"]+)"', (root / name).read_text(), re.MULTILINE))
+              for name in names if name.endswith((".cpp", ".h"))}
+    counts = Counter()
+    for name in direct:
+        if name.endswith(".cpp"):
+            found, open_ones = set(), [name]
+            while open_ones:
+                more = direct.get(open_ones.pop(), set()) - found
+                open_ones += more
+                found |= more
+            counts.update(found)
+    return counts
+
+
 def source_files(root, names):
     """Of the files `names`: the code of the rooms, without headers that are included all over."""
     chosen = [name for name in names if name.split("/")[0] in FOLDERS and name.endswith((".cpp", ".h", ".py"))]
-    included = Counter()
-    for name in names:
-        if name.endswith((".cpp", ".h")):
-            included.update(set(re.findall(r'^#include "([^"]+)"', (root / name).read_text(), re.MULTILINE)))
+    included = included_by(root, names)
     return [name for name in chosen if not name.endswith(".h") or included[name] <= INCLUDED_BY_MAX]
 
 
