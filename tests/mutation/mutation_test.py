@@ -173,6 +173,16 @@ class TheRunner(unittest.TestCase):
         self.assertEqual(self.run_it("--only", "tiny/added", "--only", "*/spare", "--at-least", "50")[0], 0)
         self.assertEqual(self.run_it("--only", "tiny/added", "--only", "*/no-code")[0], 1)
 
+    def test_what_the_unchanged_tree_takes_is_kept_as_long_as_it_stays(self):
+        self.assertEqual(self.run_it("--only", "tiny/added")[1], {"added": "killed"})
+        kept = self.root / "build/mutation/build/limits.json"
+        text = json.loads(kept.read_text())
+        text["limits"][0][2] = 0
+        kept.write_text(json.dumps(text))
+        self.assertEqual(self.run_it("--only", "tiny/added")[1], {"added": "timed out"})
+        self.write("more.h", "int more;\n")
+        self.assertEqual(self.run_it("--only", "tiny/added")[1], {"added": "killed"})
+
     def test_an_unchanged_tree_that_fails(self):
         self.write("twice.c", TINY["twice.c"].replace("? 0 : 1", "? 1 : 0"))
         code, outcomes, _, trouble = self.run_it()

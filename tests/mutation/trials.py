@@ -1,4 +1,5 @@
 """Trials of mutants in a copy of a tree, which has a build folder of its own."""
+import hashlib
 import json
 import os
 import re
@@ -56,13 +57,17 @@ class Copy:
             self.environment |= {"CXX_LD": "lld", "CC_LD": "lld"}
         self.tests = {}
         self.limits_s = {}  # by the test and its words
+        self.tree = ""  # the digest of all files
 
     def refresh(self):
         self.link_installed()
         files = tree_files(self.root)
+        whole = hashlib.sha256()
         for name in files:
             source, target = self.root / name, self.folder / name
-            if target.is_file() and target.read_bytes() == source.read_bytes():
+            content = source.read_bytes()
+            whole.update(f"{name}\0{len(content)}\0".encode() + content)
+            if target.is_file() and target.read_bytes() == content:
                 continue
             target.parent.mkdir(parents=True, exist_ok=True)
             target.unlink(missing_ok=True)
@@ -73,6 +78,21 @@ class Copy:
                 folders[:] = [name for name in folders if name != "build"]
             for name in set(names) - {Path(file).name for file in files if Path(file).parent == here}:
                 (self.folder / here / name).unlink()
+        self.tree = whole.hexdigest()
+        self.read_limits()
+
+    # What the unchanged tree has passed, and so how long its tests may take, holds as long as the tree stays as it is.
+    def limits_file(self):
+        return self.folder / "build/limits.json"
+
+    def read_limits(self):
+        kept = json.loads(self.limits_file().read_text()) if self.limits_file().is_file() else {}
+        if kept.get("tree") == self.tree and kept.get("least_s") == self.least_s:
+            self.limits_s = {(test, tuple(words)): limit_s for test, words, limit_s in kept["limits"]}
+
+    def keep_limits(self):
+        limits = [[test, words, limit_s] for (test, words), limit_s in self.limits_s.items()]
+        self.limits_file().write_text(json.dumps({"tree": self.tree, "least_s": self.least_s, "limits": limits}))
 
     def link_installed(self):
         """What was installed below the tree's build folder, such as Arrow and Python's environments, the copy has as well."""
@@ -161,6 +181,7 @@ class Copy:
             if case or is_late:
                 raise FailsAlready(f"the unchanged tree fails already: {test}: {case or 'it takes too long'}")
             self.limits_s[test, words] = max(self.least_s, TIMES_AS_LONG * lasted_s)
+            self.keep_limits()
 
     def try_out(self, mutant):
         """(outcome, words): "killed" and by what; "timed out"; "survived"; or "not built" and the compiler's first error."""
