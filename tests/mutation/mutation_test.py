@@ -110,9 +110,20 @@ class Lists(unittest.TestCase):
         self.assert_fault("file: twice.c", "file: thrice.c", "no file thrice.c")
         self.assert_fault("tests: twice", "tests: twice; thrice -x", "no test thrice")
         self.assert_fault("tests: twice", "tests: twice twice", 'write ";" before it')
+        self.assert_fault("tests: twice", "tests: twice [thrice]", "no case fits [thrice]")
+        self.assert_fault("tests: twice", "tests: twice *thrice*", "no case fits *thrice*")
+        self.assert_fault("tests: twice", "tests: twice thrice_test.", "no case fits thrice_test.")
         self.assert_fault("== spare", "== added", "two mutants")
         with self.assertRaises(ValueError):
             self.read(TINY_MUTANTS.replace("-- after", "", 1))
+
+    def test_words_that_fit_cases(self):
+        (self.root / "tests").mkdir()
+        (self.root / "tests/twice_test.cpp").write_text(
+            'TEST_CASE("what is given once "\n          "comes twice", "[twice]") {\n}\n')
+        (self.root / "tests/thrice_test.py").touch()
+        read = self.read(TINY_MUTANTS.replace("tests: twice", 'tests: twice [twice] "*once comes*" thrice_test.', 1))
+        self.assertEqual(list(mutants.faults(read, self.root, {"twice"})), [])
 
     def test_words_behind_a_test(self):
         read = self.read(TINY_MUTANTS.replace("tests: twice", 'tests: twice; thrice "*a b*" [c]', 1))

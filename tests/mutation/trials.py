@@ -136,7 +136,7 @@ class Copy:
         reports = self.build / "mutation"
         command = [sys.executable, SUPPORT / "one_test.py", reports, *known["cmd"]]
         if self.is_catch(known["cmd"][0]):
-            command += ["--abort", *words]
+            command += ["--abort", "--warn", "NoTests", *words]
         elif words:  # run_tests.py: these in place of what Meson has it run
             at = next(i for i, word in enumerate(command) if str(word).endswith("run_tests.py"))
             command = [*command[:at + 1], *words]
