@@ -208,6 +208,14 @@ class TheRunner(unittest.TestCase):
         self.assertEqual(self.run_it("--only", "tiny/spare")[:2], (0, {"spare": "killed"}))
         self.assertFalse((self.root / "build/mutation/more.h").exists())
 
+    def test_a_folder_that_is_no_copy_is_left_alone(self):
+        with tempfile.TemporaryDirectory() as folder:
+            theirs = Path(folder, "theirs.txt")
+            theirs.write_text("dear\n")
+            code, outcomes, _, trouble = self.run_it("--build", folder)
+            self.assertEqual((code, outcomes, theirs.read_text()), (2, {}, "dear\n"))
+            self.assertIn("was not made by tests/mutation/run", trouble)
+
     def test_a_list(self):
         code, _, last, _ = self.run_it("--list", "--only", "*/added")
         self.assertEqual((code, last[0].split()), (0, "tiny/added twice.c: It adds.".split()))

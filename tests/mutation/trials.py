@@ -14,6 +14,9 @@ from pathlib import Path
 import compile_apart
 
 SUPPORT = Path(__file__).resolve().parents[1] / "support"
+sys.path.insert(0, str(SUPPORT))
+from claimed_folder import claim  # noqa: E402
+
 # As in tests/run, so that the compiler cache has all that the tests' own builds compiled.
 SETUP = ("-Dwerror=true", "--buildtype=debugoptimized", "-Dcpp_args=-g1", "-Dc_args=-g1")
 PARQUET = "-Dparquet=enabled"  # of a project that has such an option
@@ -60,6 +63,10 @@ class Copy:
         self.tree = ""  # the digest of all files
 
     def refresh(self):
+        try:
+            claim(self.folder, "tests/mutation/run")
+        except ValueError as error:
+            raise Trouble(str(error)) from error
         self.link_installed()
         files = tree_files(self.root)
         whole = hashlib.sha256()
