@@ -20,7 +20,7 @@ struct Asker final : ByteBudget::Holder {
 
 }  // namespace
 
-TEST_CASE("what is held counts in the budget and in the budgets above it") {
+TEST_CASE("what is held counts in the budget and in the budgets above it", "[byte_budget]") {
   const auto node = std::make_shared<ByteBudget>(100);
   ByteBudget first(80, node), second(80, node);
   Asker a, b;
@@ -43,7 +43,7 @@ TEST_CASE("what is held counts in the budget and in the budgets above it") {
   CHECK(first.waits() + second.waits() + node->waits() == 0);
 }
 
-TEST_CASE("a holder of more than a budget holds it alone") {
+TEST_CASE("a holder of more than a budget holds it alone", "[byte_budget]") {
   const auto node = std::make_shared<ByteBudget>(100);
   ByteBudget budget(50, node);
   Asker small, huge;
@@ -61,7 +61,7 @@ TEST_CASE("a holder of more than a budget holds it alone") {
   budget.give_back(small);
 }
 
-TEST_CASE("nobody overtakes a holder that waits, neither in its budget nor above") {
+TEST_CASE("nobody overtakes a holder that waits, neither in its budget nor above", "[byte_budget]") {
   const auto node = std::make_shared<ByteBudget>(100);
   ByteBudget first(100, node), second(100, node);
   Asker held, large, behind, other;
@@ -83,7 +83,7 @@ TEST_CASE("nobody overtakes a holder that waits, neither in its budget nor above
   CHECK(node->bytes() == 0);
 }
 
-TEST_CASE("who waits gives back what it held before") {
+TEST_CASE("who waits gives back what it held before", "[byte_budget]") {
   ByteBudget budget(100);
   Asker a, b;
   CHECK(budget.hold(a, 60));
@@ -98,7 +98,7 @@ TEST_CASE("who waits gives back what it held before") {
   budget.give_back(a);
 }
 
-TEST_CASE("a higher bound serves those who wait") {
+TEST_CASE("a higher bound serves those who wait", "[byte_budget]") {
   const auto node = std::make_shared<ByteBudget>(10);
   ByteBudget budget(100, node);
   Asker a, b, c;
@@ -188,7 +188,7 @@ class Crowd {
 
 }  // namespace
 
-TEST_CASE("many threads and budgets of all sizes: everybody is served, and the bound holds") {
+TEST_CASE("many threads and budgets of all sizes: everybody is served, and the bound holds", "[byte_budget]") {
   Crowd crowd(40);
   crowd.run(4, 100'000);  // ends only where nobody waits for ever: all are served again and again
   CHECK(crowd.done_ == 100'000);
@@ -197,7 +197,8 @@ TEST_CASE("many threads and budgets of all sizes: everybody is served, and the b
   CHECK(crowd.node_->bytes_peak() <= 6000);
 }
 
-TEST_CASE("holders that nobody wants any more leave their queues, at any height, and let go of what they hold below") {
+TEST_CASE("holders that nobody wants any more leave their queues, at any height, and let go of what they hold below",
+          "[byte_budget]") {
   struct Dropped final : ByteBudget::Holder {
     void on_room() override { served++; }
     bool is_wanted() const override { return wanted; }

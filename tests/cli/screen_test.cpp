@@ -32,6 +32,18 @@ TEST_CASE("a text stands in the place of the one before") {
   CHECK(terminal.row() == 5);
 }
 
+TEST_CASE("what is shown behind an end stands below it") {
+  Terminal terminal(20, 6);
+  Screen screen;
+  terminal.write(screen.show("one\ntwo\n", 20, 6));
+  terminal.write(screen.end("end\n"));
+  terminal.write(screen.show("1\n2\n", 20, 6));
+  CHECK(terminal.shown() == "end\n1\n2\n");
+  terminal.write(screen.end("end\n"));
+  terminal.write(screen.end("again\n"));
+  CHECK(terminal.shown() == "end\nend\nagain\n");
+}
+
 TEST_CASE("a text with more lines than the terminal never scrolls it again") {
   Terminal terminal(20, 6);
   terminal.write("$ spdlctl\n");

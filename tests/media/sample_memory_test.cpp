@@ -32,7 +32,7 @@ struct Kept {
 
 }  // namespace
 
-TEST_CASE("a sample within the thread's own memory asks nobody") {
+TEST_CASE("a sample within the thread's own memory asks nobody", "[sample_memory]") {
   SampleMemory memory(1000);
   MemoryPart part(&memory), other(&memory);
   Lender lender;
@@ -47,7 +47,7 @@ TEST_CASE("a sample within the thread's own memory asks nobody") {
   CHECK(lender.asked.empty());
 }
 
-TEST_CASE("what a sample needs beyond it is lent, and all of it is asked for") {
+TEST_CASE("what a sample needs beyond it is lent, and all of it is asked for", "[sample_memory]") {
   SampleMemory memory(1000);
   MemoryPart part(&memory);
   Lender lender;
@@ -66,7 +66,7 @@ TEST_CASE("what a sample needs beyond it is lent, and all of it is asked for") {
   CHECK(lender.asked.size() == 3);
 }
 
-TEST_CASE("a sample that was lent memory before it begins anew has it") {
+TEST_CASE("a sample that was lent memory before it begins anew has it", "[sample_memory]") {
   SampleMemory memory(1000);
   MemoryPart part(&memory);
   Lender lender;
@@ -76,7 +76,7 @@ TEST_CASE("a sample that was lent memory before it begins anew has it") {
   CHECK_FALSE(memory.lacks_room());
 }
 
-TEST_CASE("memory that an object uses again counts once, and what it adds counts each time") {
+TEST_CASE("memory that an object uses again counts once, and what it adds counts each time", "[sample_memory]") {
   SampleMemory memory(1000);
   MemoryPart again(&memory), added(&memory);
   Lender lender;
@@ -93,7 +93,7 @@ TEST_CASE("memory that an object uses again counts once, and what it adds counts
   CHECK(memory.needed_bytes() == 150);
 }
 
-TEST_CASE("without a lender, and without anybody who counts, there is no bound") {
+TEST_CASE("without a lender, and without anybody who counts, there is no bound", "[sample_memory]") {
   SampleMemory memory(10);
   MemoryPart part(&memory), nobodys(nullptr);
   memory.begin(nullptr, 0);
@@ -103,7 +103,7 @@ TEST_CASE("without a lender, and without anybody who counts, there is no bound")
   CHECK(nobodys.grow_to(uint64_t{1} << 40));
 }
 
-TEST_CASE("the most that objects may have kept is known, and ends with them") {
+TEST_CASE("the most that objects may have kept is known, and ends with them", "[sample_memory]") {
   SampleMemory memory(1000);
   MemoryPart first(&memory);
   {
@@ -122,7 +122,8 @@ TEST_CASE("the most that objects may have kept is known, and ends with them") {
   CHECK(memory.kept_bytes() == 350);
 }
 
-TEST_CASE("a thread whose objects may keep more than its own memory gives them back after the sample") {
+TEST_CASE("a thread whose objects may keep more than its own memory gives them back after the sample",
+          "[sample_memory]") {
   media::Workspace workspace({}, 1000);
   workspace.memory().begin(nullptr, 0);
   CHECK(workspace.of<Kept>().memory.add(1000));

@@ -99,6 +99,20 @@ TEST_CASE("work that nobody wants any more ends at its next look") {
   CHECK(error_of(guard, kLook).trouble == Trouble::kStopping);
 }
 
+TEST_CASE("a decoder's budget lasts as long as it says, from when it is made") {
+  cpu_now_ns = 1'000'000'000;
+  const CpuBudget budget(limits_of(250)), none(limits_of(0));
+  cpu_now_ns += 250'000'000;
+  CHECK_FALSE(budget.is_spent());
+  CHECK(budget.check());
+  cpu_now_ns += 1;
+  CHECK(budget.is_spent());
+  CHECK(budget.check().error().message == kTooMuchCpuTime);
+  CHECK_FALSE(CpuBudget(limits_of(250)).is_spent());
+  cpu_now_ns = UINT64_MAX;
+  CHECK_FALSE(none.is_spent());
+}
+
 TEST_CASE("a decoder's budget is spent where nobody wants the work, and gives way at each look") {
   cpu_now_ns = 0;
   WorkGuard guard(limits_of(250));

@@ -264,6 +264,37 @@ TEST_CASE("a ring is kept within bounds, and is made whole or not at all") {
   CHECK(is_clean(fake.live()));
 }
 
+TEST_CASE("a slot may be as large as all memory for copies, and slots may take all memory for them") {
+  FakeCuda fake;
+  CHECK(in_child(fake, [] {
+          Gpus::Settings settings;
+          settings.slot_bytes_max = 16 * kMiB;
+          settings.staging_bytes_max = 8 * kMiB;
+          Gpus gpus(settings);
+          const SlotMemories ring = make_ring(gpus, ring_of(2, 8 * kMiB));
+          EXPECT(ring.size() == 2);
+          EXPECT(fill(*ring[0], 1));
+          EXPECT(says(error_of_ring(gpus, ring_of(1, 1)), Trouble::kLimit, "GPU 0 (", {"16 MiB of at most 16 MiB"}));
+        }) == "");
+  CHECK(fake.violations() == kNone);
+}
+
+TEST_CASE("a GPU whose free memory can't be told has none, until it can") {
+  FakeCuda fake;
+  CHECK(in_child(fake, [&fake] {
+          Gpus gpus({});
+          const SlotMemories ring = make_ring(gpus, ring_of(1, 2 * kMiB));
+          const auto free_bytes = [&] { return gpus.report().gpus[0].free_bytes; };
+          EXPECT(test::becomes_true([&] { return free_bytes() > 0; }));
+          fake.inject("cuMemGetInfo", cuda::abi::kOutOfMemory, 1, true);
+          EXPECT(test::becomes_true([&] { return free_bytes() == 0; }));
+          EXPECT(gpus.report().gpus[0].state == "open");
+          fake.clear_faults();
+          EXPECT(test::becomes_true([&] { return free_bytes() > 0; }));
+        }) == "");
+  CHECK(fake.violations() == kNone);
+}
+
 TEST_CASE("a GPU is open while it has slots, and a while after") {
   FakeCuda fake;
   CHECK(in_child(fake, [&fake] {

@@ -170,6 +170,12 @@ class TinyTree(unittest.TestCase):
         self.assertNotIn("daemon/a/all.h", [file for file, _ in self.draw(1).files["a"]])
         self.names.remove("daemon/a/user0.cpp")
         self.assertIn("daemon/a/all.h", [file for file, _ in self.draw(1).files["a"]])
+        self.write("daemon/a/through.h", '#include "daemon/a/all.h"\n')  # one more, through another header
+        self.write("daemon/a/user0.cpp", '#include "daemon/a/through.h"\n')
+        self.names += ["daemon/a/through.h", "daemon/a/user0.cpp"]
+        files = [file for file, _ in self.draw(1).files["a"]]
+        self.assertNotIn("daemon/a/all.h", files)
+        self.assertIn("daemon/a/through.h", files)
 
     def test_equivalents_are_known_by_their_lines(self):
         self.write("equivalents.txt", "== nobody asks\nfile: daemon/b/two.cpp\nbefore: sum_ = a + 1;\nafter: {}\n")
@@ -198,35 +204,68 @@ class TinyTree(unittest.TestCase):
 
 
 TINY = {
-    "meson.build": "project('tiny', 'cpp', default_options: 'werror=true')\n"
-                   "test('twice', executable('twice_test', 'daemon/twice.cpp'))\n",
-    "daemon/twice.cpp": "int twice(int n) {\n  if (n < 0) return 0;\n  return n * 2;\n}\n"
-                        "int main() { return twice(2) == 4 && twice(-3) == 0 ? 0 : 1; }\n",
+    "meson.build": "project('tiny', 'cpp', default_options: ['werror=true', 'unity=on'])\n"
+                   "test('twice', executable('twice_test', 'daemon/twice.cpp', 'tests/main.cpp'))\n",
+    "daemon/twice.cpp": "int twice(int n) {\n  if (n < 0) return 0;\n  return n * 2;\n}\n",
+    "tests/main.cpp": "int twice(int n);\nint main() { return twice(2) == 4 ? 0 : 1; }\n",
     "tests/mutation/rooms.txt": "daemon: daemon | twice\n",
     ".gitignore": "/build/\n",
 }
 
 
 class TheRun(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+        for name, text in TINY.items():
+            self.write(name, text)
+        self.write("tests/mutation/equivalents.txt",
+                   "== 0 twice is 0\nfile: daemon/twice.cpp\nbefore: if (n < 0) return 0;\nafter: if (n <= 0) return 0;\n")
+        subprocess.run(["git", "init", "--quiet", self.root], check=True)
+
+    def write(self, name, text):
+        (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / name).write_text(text)
+
+    def run_it(self, *options):
+        """(the exit code, {change: outcome}, the last line of the table)."""
+        done = subprocess.run([HERE / "run", "--root", self.root, "--draw", "100", "--least-s", "1", *options],
+                              capture_output=True, text=True, timeout=300)
+        self.assertEqual(done.stderr, "")
+        outcomes = {line.split()[0]: line.split()[1] for line in done.stdout.splitlines() if line.startswith("daemon/")}
+        return done.returncode, outcomes, next(line for line in done.stdout.splitlines() if line.startswith("all ")).split()
+
     def test_draws_and_counts(self):
-        with tempfile.TemporaryDirectory() as folder:
-            root = Path(folder)
-            for name, text in TINY.items():
-                (root / name).parent.mkdir(parents=True, exist_ok=True)
-                (root / name).write_text(text)
-            equivalent = "if (n < 0) return 0;"
-            (root / "tests/mutation/equivalents.txt").write_text(
-                f"== 0 twice is 0\nfile: daemon/twice.cpp\nbefore: {equivalent}\nafter: if (n <= 0) return 0;\n")
-            subprocess.run(["git", "init", "--quiet", root], check=True)
-            done = subprocess.run([HERE / "run", "--root", root, "--draw", "100", "--least-s", "1", "--at-least", "60"],
-                                  capture_output=True, text=True, timeout=300)
-            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-            self.assertIn("equivalent 0 twice is 0", " ".join(done.stdout.split()))
-            self.assertRegex(done.stdout, r"(?m)^daemon/\d+-comparison-negated +killed +twice")
-            all_line = next(line for line in done.stdout.splitlines() if line.startswith("all ")).split()
-            self.assertEqual(all_line[3], "1")
-            self.assertGreater(int(all_line[1]), 5)
-            self.assertEqual((root / "build/mutation/daemon/twice.cpp").read_text(), TINY["daemon/twice.cpp"])
+        self.write("tests/main.cpp", TINY["tests/main.cpp"].replace("== 4 ?", "== 4 && twice(-3) == 0 ?"))
+        code, outcomes, last = self.run_it("--at-least", "60")
+        self.assertEqual(code, 0, last)
+        self.assertEqual(last[3], "1")  # equivalent
+        self.assertGreater(int(last[1]), 5)
+        self.assertIn("killed", [outcome for name, outcome in outcomes.items() if "comparison-negated" in name])
+        self.assertEqual((self.root / "build/mutation/daemon/twice.cpp").read_text(), TINY["daemon/twice.cpp"])
+
+    def test_a_run_goes_on_where_an_earlier_one_ended(self):
+        record = self.root / "build/mutation/build/draws/seed1.jsonl"
+        _, outcomes, table = self.run_it()
+        first = record.read_text().splitlines(keepends=True)
+        record.write_text("".join(first[:3]))  # as if the run had been stopped
+        self.assertEqual(self.run_it()[1:], (outcomes, table))
+        self.assertEqual(record.read_text(), "".join(first))
+        record.write_text("".join(first).replace('"survived"', '"killed"'))
+        self.assertNotIn("survived", self.run_it()[1].values())  # none was tried again
+        self.write("daemon/twice.cpp", TINY["daemon/twice.cpp"] + "\n")
+        self.assertEqual(self.run_it()[1:], (outcomes, table))  # of other code nothing is known
+
+    def test_survivors_are_tried_again(self):
+        _, before, _ = self.run_it()
+        self.write("tests/main.cpp", TINY["tests/main.cpp"].replace("== 4 ?", "== 4 && twice(-3) == 0 ?"))
+        self.assertEqual(self.run_it()[1], before)
+        _, after, _ = self.run_it("--survivors")
+        changed = {name for name in before if before[name] != after[name]}
+        self.assertTrue(changed)
+        self.assertEqual({before[name] for name in changed}, {"survived"})
+        self.assertEqual(self.run_it()[1], after)
 
 
 class ThisTree(unittest.TestCase):

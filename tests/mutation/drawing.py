@@ -8,6 +8,8 @@ nothing that anybody could see. It knows a change by its line, before and after,
     before: the line, or the lines, with single blanks
     after: what becomes of it
 """
+import hashlib
+import json
 import random
 import re
 import shlex
@@ -19,7 +21,7 @@ import mutants
 import operators
 
 FOLDERS = ("utf8", "proto", "config", "daemon", "client")
-INCLUDED_BY_MAX = 8  # a header that more files include costs too much: all of them are compiled anew
+INCLUDED_BY_MAX = 16  # a header that more .cpp files include, also through others, costs too much: all are compiled anew
 ROOM_LINE = re.compile(r"(?P<room>[\w-]+): (?P<paths>[^|]*?) *\| *(?P<tests>.*)")
 EQUIVALENT = re.compile(r"(?P<why>[^\n]+)\nfile: (?P<file>[^\n]+)\nbefore: (?P<before>[^\n]+)\nafter: (?P<after>[^\n]*)")
 
@@ -75,13 +77,26 @@ def read_equivalents(path):
     return known
 
 
+def included_by(root, names):
+    """{header: how many .cpp files include it, by themselves or through other headers}."""
+    direct = {name: set(re.findall(r'^#include "([^"]+)"', (root / name).read_text(), re.MULTILINE))
+              for name in names if name.endswith((".cpp", ".h"))}
+    counts = Counter()
+    for name in direct:
+        if name.endswith(".cpp"):
+            found, open_ones = set(), [name]
+            while open_ones:
+                more = direct.get(open_ones.pop(), set()) - found
+                open_ones += more
+                found |= more
+            counts.update(found)
+    return counts
+
+
 def source_files(root, names):
     """Of the files `names`: the code of the rooms, without headers that are included all over."""
     chosen = [name for name in names if name.split("/")[0] in FOLDERS and name.endswith((".cpp", ".h", ".py"))]
-    included = Counter()
-    for name in names:
-        if name.endswith((".cpp", ".h")):
-            included.update(set(re.findall(r'^#include "([^"]+)"', (root / name).read_text(), re.MULTILINE)))
+    included = included_by(root, names)
     return [name for name in chosen if not name.endswith(".h") or included[name] <= INCLUDED_BY_MAX]
 
 
@@ -102,6 +117,13 @@ class Draw:
     def shares(self, count):
         """How many changes each room has of `count`: as evenly as can be."""
         return {room: count // len(self.rooms) + (i < count % len(self.rooms)) for i, room in enumerate(self.rooms)}
+
+    def digest(self, room):
+        """Of all that decides what this room gives."""
+        whole = hashlib.sha256(f"{self.seed} {room}".encode())
+        for file, _ in self.files[room]:
+            whole.update(f"\0{file}\0".encode() + (self.root / file).read_bytes())
+        return whole.hexdigest()[:16]
 
     def next_of(self, room):
         """The room's next change; None: there is no further one."""
@@ -126,6 +148,30 @@ class Draw:
             number += 1
             before, after = change.lines((self.root / file).read_text())
             yield Drawn(f"{room}/{number}-{operator}", room, file, tests, change, before, after)
+
+
+class Record:
+    """What became of drawn changes, in a file to which each is added as it ends: a run that was stopped loses none, and the next
+    one with this seed goes on. What a room gave is forgotten when the room's code changes."""
+
+    def __init__(self, path, draw):
+        self.path = path
+        self.digests = {room: draw.digest(room) for room in draw.rooms}
+        self.known = {}  # (outcome, words) by the room's digest and the change's name; the last one counts
+        for line in path.read_text().splitlines() if path.is_file() else ():
+            entry = json.loads(line)
+            self.known[entry["digest"], entry["name"]] = entry["outcome"], entry["words"]
+
+    def outcome(self, drawn):
+        """(outcome, words), or None: it was not tried."""
+        return self.known.get((self.digests[drawn.room], drawn.name))
+
+    def add(self, drawn, outcome, words):
+        self.known[self.digests[drawn.room], drawn.name] = outcome, words
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a") as file:
+            file.write(json.dumps({"digest": self.digests[drawn.room], "name": drawn.name, "outcome": outcome, "words": words,
+                                   "what": drawn.what}) + "\n")
 
 
 def faults(root, names, rooms, equivalents, tests):

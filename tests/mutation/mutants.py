@@ -62,8 +62,27 @@ def read_all(folder):
     return [mutant for path in sorted(Path(folder).glob("*.txt")) for mutant in read_list(path)]
 
 
+class Cases:
+    """What the words behind a test may name: tags and parts of names of Catch2's cases, files and cases of Python's tests."""
+
+    def __init__(self, folder):
+        self.heads = "".join(head for path in sorted(folder.rglob("*.cpp"))
+                             for head in re.findall(r"TEST_CASE\((.*?)\) \{", path.read_text(), re.DOTALL))
+        self.python = {path.stem for path in folder.rglob("*_test.py")}
+
+    def fits(self, word):
+        if word.startswith("-"):
+            return True  # an option
+        if word.startswith("["):
+            return all(tag in self.heads for tag in re.findall(r"\[[\w-]+\]", word))
+        if word.endswith("."):
+            return word[:-1] in self.python
+        return word.strip("*") in re.sub(r'"\s*"', "", self.heads)
+
+
 def faults(mutants, root, tests):
     """What is wrong with these mutants of the tree `root`, whose tests have the names `tests`; a sentence each."""
+    known = Cases(root / "tests")
     names = [mutant.name for mutant in mutants]
     for name in sorted({name for name in names if names.count(name) > 1}):
         yield f"{name}: two mutants have this name"
@@ -84,6 +103,8 @@ def faults(mutants, root, tests):
             for word in words:
                 if word in tests:  # a filter that no case fits: nothing would be run
                     yield f"{mutant.name}: {word} is another test: write \";\" before it"
+                elif not known.fits(word):
+                    yield f"{mutant.name}: no case fits {word}"
 
 
 def thin_rooms(mutants, rooms):

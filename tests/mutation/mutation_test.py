@@ -110,9 +110,20 @@ class Lists(unittest.TestCase):
         self.assert_fault("file: twice.c", "file: thrice.c", "no file thrice.c")
         self.assert_fault("tests: twice", "tests: twice; thrice -x", "no test thrice")
         self.assert_fault("tests: twice", "tests: twice twice", 'write ";" before it')
+        self.assert_fault("tests: twice", "tests: twice [thrice]", "no case fits [thrice]")
+        self.assert_fault("tests: twice", "tests: twice *thrice*", "no case fits *thrice*")
+        self.assert_fault("tests: twice", "tests: twice thrice_test.", "no case fits thrice_test.")
         self.assert_fault("== spare", "== added", "two mutants")
         with self.assertRaises(ValueError):
             self.read(TINY_MUTANTS.replace("-- after", "", 1))
+
+    def test_words_that_fit_cases(self):
+        (self.root / "tests").mkdir()
+        (self.root / "tests/twice_test.cpp").write_text(
+            'TEST_CASE("what is given once "\n          "comes twice", "[twice]") {\n}\n')
+        (self.root / "tests/thrice_test.py").touch()
+        read = self.read(TINY_MUTANTS.replace("tests: twice", 'tests: twice [twice] "*once comes*" thrice_test.', 1))
+        self.assertEqual(list(mutants.faults(read, self.root, {"twice"})), [])
 
     def test_words_behind_a_test(self):
         read = self.read(TINY_MUTANTS.replace("tests: twice", 'tests: twice; thrice "*a b*" [c]', 1))
@@ -173,6 +184,16 @@ class TheRunner(unittest.TestCase):
         self.assertEqual(self.run_it("--only", "tiny/added", "--only", "*/spare", "--at-least", "50")[0], 0)
         self.assertEqual(self.run_it("--only", "tiny/added", "--only", "*/no-code")[0], 1)
 
+    def test_what_the_unchanged_tree_takes_is_kept_as_long_as_it_stays(self):
+        self.assertEqual(self.run_it("--only", "tiny/added")[1], {"added": "killed"})
+        kept = self.root / "build/mutation/build/limits.json"
+        text = json.loads(kept.read_text())
+        text["limits"][0][2] = 0
+        kept.write_text(json.dumps(text))
+        self.assertEqual(self.run_it("--only", "tiny/added")[1], {"added": "timed out"})
+        self.write("more.h", "int more;\n")
+        self.assertEqual(self.run_it("--only", "tiny/added")[1], {"added": "killed"})
+
     def test_an_unchanged_tree_that_fails(self):
         self.write("twice.c", TINY["twice.c"].replace("? 0 : 1", "? 1 : 0"))
         code, outcomes, _, trouble = self.run_it()
@@ -186,6 +207,14 @@ class TheRunner(unittest.TestCase):
         self.write("twice.c", TINY["twice.c"].replace("twice(3) == 6", "spare() == 3"))
         self.assertEqual(self.run_it("--only", "tiny/spare")[:2], (0, {"spare": "killed"}))
         self.assertFalse((self.root / "build/mutation/more.h").exists())
+
+    def test_a_folder_that_is_no_copy_is_left_alone(self):
+        with tempfile.TemporaryDirectory() as folder:
+            theirs = Path(folder, "theirs.txt")
+            theirs.write_text("dear\n")
+            code, outcomes, _, trouble = self.run_it("--build", folder)
+            self.assertEqual((code, outcomes, theirs.read_text()), (2, {}, "dear\n"))
+            self.assertIn("was not made by tests/mutation/run", trouble)
 
     def test_a_list(self):
         code, _, last, _ = self.run_it("--list", "--only", "*/added")

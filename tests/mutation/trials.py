@@ -1,4 +1,5 @@
 """Trials of mutants in a copy of a tree, which has a build folder of its own."""
+import hashlib
 import json
 import os
 import re
@@ -10,7 +11,12 @@ import sys
 import time
 from pathlib import Path
 
+import compile_apart
+
 SUPPORT = Path(__file__).resolve().parents[1] / "support"
+sys.path.insert(0, str(SUPPORT))
+from claimed_folder import claim  # noqa: E402
+
 # As in tests/run, so that the compiler cache has all that the tests' own builds compiled.
 SETUP = ("-Dwerror=true", "--buildtype=debugoptimized", "-Dcpp_args=-g1", "-Dc_args=-g1")
 PARQUET = "-Dparquet=enabled"  # of a project that has such an option
@@ -49,18 +55,26 @@ class Copy:
         if (root / "build/venv/bin").is_dir():
             self.environment["PATH"] = f"{root / 'build/venv/bin'}:{os.environ['PATH']}"
         if "CXX" not in os.environ and shutil.which("ccache"):
-            self.environment |= {"CXX": "ccache g++", "CC": "ccache gcc"}
+            self.environment |= {"CXX": f"{compile_apart.__file__} ccache g++", "CC": "ccache gcc"}
         if shutil.which("ld.lld"):
             self.environment |= {"CXX_LD": "lld", "CC_LD": "lld"}
         self.tests = {}
         self.limits_s = {}  # by the test and its words
+        self.tree = ""  # the digest of all files
 
     def refresh(self):
+        try:
+            claim(self.folder, "tests/mutation/run")
+        except ValueError as error:
+            raise Trouble(str(error)) from error
         self.link_installed()
         files = tree_files(self.root)
+        whole = hashlib.sha256()
         for name in files:
             source, target = self.root / name, self.folder / name
-            if target.is_file() and target.read_bytes() == source.read_bytes():
+            content = source.read_bytes()
+            whole.update(f"{name}\0{len(content)}\0".encode() + content)
+            if target.is_file() and target.read_bytes() == content:
                 continue
             target.parent.mkdir(parents=True, exist_ok=True)
             target.unlink(missing_ok=True)
@@ -71,6 +85,21 @@ class Copy:
                 folders[:] = [name for name in folders if name != "build"]
             for name in set(names) - {Path(file).name for file in files if Path(file).parent == here}:
                 (self.folder / here / name).unlink()
+        self.tree = whole.hexdigest()
+        self.read_limits()
+
+    # What the unchanged tree has passed, and so how long its tests may take, holds as long as the tree stays as it is.
+    def limits_file(self):
+        return self.folder / "build/limits.json"
+
+    def read_limits(self):
+        kept = json.loads(self.limits_file().read_text()) if self.limits_file().is_file() else {}
+        if kept.get("tree") == self.tree and kept.get("least_s") == self.least_s:
+            self.limits_s = {(test, tuple(words)): limit_s for test, words, limit_s in kept["limits"]}
+
+    def keep_limits(self):
+        limits = [[test, words, limit_s] for (test, words), limit_s in self.limits_s.items()]
+        self.limits_file().write_text(json.dumps({"tree": self.tree, "least_s": self.least_s, "limits": limits}))
 
     def link_installed(self):
         """What was installed below the tree's build folder, such as Arrow and Python's environments, the copy has as well."""
@@ -90,21 +119,23 @@ class Copy:
                                for what in ("--tests", "--targets"))
         self.tests = {test["name"]: test for test in tests}
 
-    def command(self, words, why):
-        done = subprocess.run(words, cwd=self.folder, env=self.environment, capture_output=True, text=True,
+    def command(self, words, why, environment=None):
+        done = subprocess.run(words, cwd=self.folder, env=self.environment | (environment or {}), capture_output=True, text=True,
                               timeout=BUILD_LIMIT_S)
         if done.returncode != 0:
             raise Trouble(f"{why}:\n{(done.stdout + done.stderr)[-3000:]}")
         return done.stdout
 
-    def make(self, tests):
-        """Builds what these tests run. Raises Trouble with the compiler's words where it can't be built."""
+    def make(self, tests, changed=None):
+        """Builds what these tests run; where a file is changed, that file apart from others. Raises Trouble with the compiler's
+        words where it can't be built."""
         if not tests:
             return  # without a target ninja builds everything
         known = json.dumps([self.tests[test] for test in tests]) + json.dumps(self.targets)
         chosen = subprocess.run([sys.executable, SUPPORT / "choose_tests.py", "targets", self.build], input=known,
                                 capture_output=True, text=True, check=True).stdout.split()
-        self.command(["ninja", "-C", self.build, f"-j{self.jobs}", *chosen], "it can't be built")
+        self.command(["ninja", "-C", self.build, f"-j{self.jobs}", *chosen], "it can't be built",
+                     {compile_apart.CHANGED: str(changed)} if changed else None)
 
     def run(self, test, words):
         """Runs a test up to its first failure: (the case that failed or "", whether it took too long, seconds)."""
@@ -112,7 +143,7 @@ class Copy:
         reports = self.build / "mutation"
         command = [sys.executable, SUPPORT / "one_test.py", reports, *known["cmd"]]
         if self.is_catch(known["cmd"][0]):
-            command += ["--abort", *words]
+            command += ["--abort", "--warn", "NoTests", *words]
         elif words:  # run_tests.py: these in place of what Meson has it run
             at = next(i for i, word in enumerate(command) if str(word).endswith("run_tests.py"))
             command = [*command[:at + 1], *words]
@@ -157,6 +188,7 @@ class Copy:
             if case or is_late:
                 raise FailsAlready(f"the unchanged tree fails already: {test}: {case or 'it takes too long'}")
             self.limits_s[test, words] = max(self.least_s, TIMES_AS_LONG * lasted_s)
+            self.keep_limits()
 
     def try_out(self, mutant):
         """(outcome, words): "killed" and by what; "timed out"; "survived"; or "not built" and the compiler's first error."""
@@ -168,7 +200,7 @@ class Copy:
                     file.write_text(text)
                     self.check_unchanged([(test, words)])
                 file.write_text(mutant.changed(text))
-                self.make([test])  # one at a time: mostly the first notices, and the others need not be linked
+                self.make([test], file)  # one at a time: mostly the first notices, and the others need not be linked
                 case, is_late, _ = self.run(test, words)
                 if is_late:
                     return "timed out", test

@@ -65,7 +65,7 @@ void check_all(Rig& rig, int batches) {
 
 }  // namespace
 
-TEST_CASE("samples that need more than there is room for wait, and come in order all the same") {
+TEST_CASE("samples that need more than there is room for wait, and come in order all the same", "[memory]") {
   const uint64_t one = need();
   REQUIRE(one > 100'000);
   const auto node = std::make_shared<ByteBudget>(one * 10);
@@ -85,7 +85,7 @@ TEST_CASE("samples that need more than there is room for wait, and come in order
   CHECK(node->bytes() == 0);
 }
 
-TEST_CASE("a sample that needs more than all of the budget is decoded alone") {
+TEST_CASE("a sample that needs more than all of the budget is decoded alone", "[memory]") {
   const uint64_t one = need();
   const auto budget = std::make_shared<ByteBudget>(one / 3);
   {
@@ -99,7 +99,7 @@ TEST_CASE("a sample that needs more than all of the budget is decoded alone") {
   CHECK(budget->bytes() == 0);
 }
 
-TEST_CASE("samples within their thread's own memory take no notice of a budget that is used up") {
+TEST_CASE("samples within their thread's own memory take no notice of a budget that is used up", "[memory]") {
   const uint64_t one = need();
   const auto budget = std::make_shared<ByteBudget>(100);
   Asker hog;
@@ -113,7 +113,7 @@ TEST_CASE("samples within their thread's own memory take no notice of a budget t
   budget->give_back(hog);
 }
 
-TEST_CASE("a user whose memory is used up keeps no other user waiting, and no pool thread") {
+TEST_CASE("a user whose memory is used up keeps no other user waiting, and no pool thread", "[memory]") {
   const uint64_t one = need();
   const auto node = std::make_shared<ByteBudget>(4 * one);
   const auto greedy = std::make_shared<ByteBudget>(2 * one, node), other = std::make_shared<ByteBudget>(2 * one, node);
@@ -132,7 +132,7 @@ TEST_CASE("a user whose memory is used up keeps no other user waiting, and no po
   CHECK(node->bytes() == 0);
 }
 
-TEST_CASE("samples that wait for memory leave their pool thread to samples that need none") {
+TEST_CASE("samples that wait for memory leave their pool thread to samples that need none", "[memory]") {
   const uint64_t one = need();
   const auto budget = std::make_shared<ByteBudget>(one);
   Asker hog;
@@ -148,7 +148,7 @@ TEST_CASE("samples that wait for memory leave their pool thread to samples that 
   CHECK(budget->bytes() == 0);
 }
 
-TEST_CASE("a stream that stops, seeks or fails while samples wait for memory ends, and gives all back") {
+TEST_CASE("a stream that stops, seeks or fails while samples wait for memory ends, and gives all back", "[memory]") {
   const uint64_t one = need();
   const auto node = std::make_shared<ByteBudget>(one * 4);
   const auto budget = std::make_shared<ByteBudget>(one, node);
@@ -207,7 +207,8 @@ TEST_CASE("a stream that stops, seeks or fails while samples wait for memory end
   CHECK(node->bytes() == 0);
 }
 
-TEST_CASE("operations that would take more memory than a sample may are bad content, before they take any") {
+TEST_CASE("operations that would take more memory than a sample may are bad content, before they take any",
+          "[memory]") {
   Given given = pictures(nullptr);
   given.limits.bytes_max = 4 << 20;
   given.on_bad = config::OnBad::kMask;
@@ -236,10 +237,18 @@ TEST_CASE("operations that would take more memory than a sample may are bad cont
     const auto [first, second, masked] =
         GENERATE(table<std::string, std::string, size_t>({{"450", "450", 0}, {"450", "1300", 5}, {"1300", "450", 5}}));
     CAPTURE(first, second);
-    given.outputs = {picture_outputs().front(), blurred("one", first), blurred("two", second)};
+    given.outputs = {picture_outputs().front(), blurred("one", first)};
+    if (masked == 0) {
+      Rig rig(given);
+      rig.fill_all();
+      rig.take();
+    }
+    const uint64_t bytes_of_one = budget->bytes_peak();
+    given.outputs.push_back(blurred("two", second));
     Rig rig(given);
     rig.fill_all();
     CHECK(rig.take().batch.masked.size() == masked);
+    if (masked == 0) CHECK(budget->bytes_peak() == bytes_of_one);
   }
   SECTION("what is made large in one pass takes no memory for it") {
     given.outputs = picture_outputs(large + last);
@@ -249,7 +258,7 @@ TEST_CASE("operations that would take more memory than a sample may are bad cont
   }
 }
 
-TEST_CASE("the work on a batch as a whole is lent memory, too, and waits for it") {
+TEST_CASE("the work on a batch as a whole is lent memory, too, and waits for it", "[memory]") {
   class Large final : public pipeline::Finisher {
    public:
     uint64_t bytes_of(const batch::Batch&) const override { return 1000; }

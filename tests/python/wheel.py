@@ -23,6 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 import cases  # noqa: E402
+from claimed_folder import claim  # noqa: E402
 from daemon import make_pictures  # noqa: E402
 
 OPTIONS = cases.options("build", "setup")
@@ -72,6 +73,7 @@ def call_hook(hook, project, folder, settings, python=sys.executable):
 
 def fresh_copy(tree):
     """The files of this tree that git knows, and nothing else but the folder `build`. Files that are as before stay untouched."""
+    claim(tree, "tests/python/wheel.py")
     if (ROOT / ".git").exists():
         names = run("git", "ls-files", "-z", cwd=ROOT).split("\0")
     else:

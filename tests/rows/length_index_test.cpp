@@ -170,6 +170,14 @@ TEST_CASE("rows: a kept index is taken for unchanged files alone, and damage to 
     index_of(*listing, "image", Measure::kPicture, kept, &use);
     CHECK(use.read == 301);
   }
+  SECTION("records that begin with the same file have an index of their own") {
+    parameters["extensions"] = std::string("jpg");
+    const auto fewer = open("image-folder", folder / "data", parameters);
+    index_of(*fewer, "image", Measure::kUprightPicture, kept, &use);
+    CHECK((use.taken == 0 && use.read == 300));
+    index_of(*listing, "image", Measure::kUprightPicture, kept, &use);
+    CHECK((use.taken == 301 && use.read == 0));
+  }
   SECTION("a damaged index counts as absent") {
     const fs::path file = only_file(kept);
     std::string bytes(fs::file_size(file), '\0');

@@ -48,6 +48,12 @@ TEST_CASE("a bucket is in the path where that is chosen, or where no host's name
   CHECK(address_of({"data", "http://127.0.0.1:80/", "us-east-1"}).host() == "127.0.0.1");
 }
 
+TEST_CASE("names of buckets and regions may be as short and as long as they may") {
+  const std::string longest(63, 'a');
+  CHECK(address_of({"abc", "", "e"}).host() == "abc.s3.e.amazonaws.com");
+  CHECK(address_of({longest, "", longest}).host() == longest + ".s3." + longest + ".amazonaws.com");
+}
+
 TEST_CASE("a wrong bucket, region or endpoint is refused with a sentence") {
   const std::string long_name(64, 'a');
   for (const Place& place :
@@ -55,7 +61,7 @@ TEST_CASE("a wrong bucket, region or endpoint is refused with a sentence") {
         Place{"a/b", "", "us-east-1"}, Place{"-abc", "", "us-east-1"}, Place{"abc.", "", "us-east-1"},
         Place{"a..b", "", "us-east-1"}, Place{"_ab", "", "us-east-1"}, Place{"a\nb", "", "us-east-1"},
         Place{"a@evil", "", "us-east-1"}, Place{"abc", "", ""}, Place{"abc", "", "us.east"},
-        Place{"abc", "", "x@evil.com/"}, Place{"abc", "store.example.com", "us-east-1"},
+        Place{"abc", "", long_name}, Place{"abc", "", "x@evil.com/"}, Place{"abc", "store.example.com", "us-east-1"},
         Place{"abc", "ftp://store.example.com", "us-east-1"},
         Place{"abc", "https://user:pw@store.example.com", "us-east-1"},
         Place{"abc", "https://store.example.com/s3", "us-east-1"},
