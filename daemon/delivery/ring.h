@@ -152,7 +152,7 @@ class Ring {
   bool is_shared() const { return shared_.has_value(); }
   uint32_t readers() const { return reader_count_; }
   const RingStatistics& statistics() const { return statistics_; }
-  uint64_t full_ns() const;   // time with nothing being filled for lack of room: the trainer is slower (backpressure)
+  uint64_t full_ns() const;  // time with nothing being filled for lack of room: the trainer is slower (backpressure)
   // Batches that lay ready when the next batch came, added up: by statistics().batches, the mean occupancy.
   uint64_t ready_sum() const { return ready_sum_; }
   struct Progress {

@@ -1,5 +1,5 @@
-#include "config/operations/common.h"
 #include "config/operation_types.h"
+#include "config/operations/common.h"
 #include "config/picture_pixels.h"
 
 namespace spdld::config::ops {
