@@ -10,10 +10,8 @@ nothing that anybody could see. It knows a change by its line, before and after,
 """
 import random
 import re
-import shlex
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from pathlib import Path
 
 import mutants
 import operators

@@ -1,4 +1,5 @@
 """Trials of mutants in a copy of a tree, which has a build folder of its own."""
+import contextlib
 import json
 import os
 import re
@@ -142,10 +143,8 @@ class Copy:
 
     @staticmethod
     def end_group(process):
-        try:
+        with contextlib.suppress(ProcessLookupError):  # all of them have ended
             os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass  # all of them have ended
         process.wait()
 
     def check_unchanged(self, runs):
