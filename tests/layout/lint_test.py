@@ -115,6 +115,15 @@ class ChangedFiles(InATree):
         self.assertRegex(said, r"daemon/shared\.h:5:\d+: error: possible misuse of comma operator")
         self.assertIn("daemon/one.cpp: mend it, or say behind // NOLINT(CHECK): why it is right", said)
 
+    def test_a_header_may_be_included_by_way_of_another(self):
+        self.write("daemon/inner.h", "#pragma once\n\n" + COMMAS)
+        self.write("daemon/shared.h", '#pragma once\n\n#include "daemon/inner.h"\n')
+        self.commit("second")
+        self.write("daemon/inner.h", "#pragma once\n\n" + COMMAS.replace("other", "more"))
+        said, counts = self.lint("--base", "HEAD", rc=1)
+        self.assertEqual(counts, [6, 1, 0])
+        self.assertIn("daemon/one.cpp: mend it", said)
+
     def test_the_most_changed_files_come_first(self):
         self.write("daemon/two.cpp", "int changed() { return 1; }\n\nint more() { return 2; }\n")
         self.write("daemon/one.cpp", CLEAN["daemon/one.cpp"].replace("twice(0)", "twice(1)"))
