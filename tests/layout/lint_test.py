@@ -24,6 +24,7 @@ CLEAN = {
     "daemon/shared.h": "#pragma once\n\ninline int twice(int value) { return 2 * value; }\n",
     "tests/helper.py": "import sys\n\nprint(sys.argv)\n",
 }
+BY_HAND = "lay it out by hand, since comments stand within"
 COMMAS = "inline int twice(int value) {\n  int other = 0;\n  other = value, value = 2 * other;\n  return value;\n}\n"
 
 
@@ -213,9 +214,11 @@ class LinesOfMeson(unittest.TestCase):
         self.assertTrue(made.splitlines()[-1].startswith("  timeout: "))
 
     def test_what_has_comments_within_is_left_to_people(self):
-        text = "f('b.cpp',  # first\n  'a.cpp')\n"
+        text = "f('z.cpp',  # first\n  'b.cpp', 'a.cpp')\n"
         self.assertEqual(meson_lines.laid_out(text), text)
-        wide = ["132 columns, at most 130 are allowed: tests/lint --fix lays it out"]
+        unsorted = f"'a.cpp' stands behind 'b.cpp', and the names of files are sorted, by folder: {BY_HAND}"
+        self.assertEqual(self.faults(text), [unsorted])
+        wide = [f"132 columns, at most 130 are allowed: {BY_HAND}"]
         self.assertEqual(self.faults("# " + "a" * 130 + "\n"), wide)
 
 

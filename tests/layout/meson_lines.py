@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 COLUMNS_MAX = 130
 RUN_MIN = 3  # names of files that get lines of their own
-REMEDY = "tests/lint --fix lays it out"
+REMEDY, BY_HAND = "tests/lint --fix lays it out", "lay it out by hand, since comments stand within"
 
 TOKEN = re.compile(r"(?P<text>f?'''.*?'''|f?'(?:\\.|[^'\\\n])*')|(?P<comment>#[^\n]*)|(?P<open>[(\[{])|(?P<close>[)\]}])"
                    r"|(?P<other>.)", re.DOTALL)
@@ -59,15 +59,16 @@ def has_comment(text):
 
 def faults(text):
     """(line, sentence)"""
-    for number, line in enumerate(text.splitlines(), 1):
-        if len(line) > COLUMNS_MAX:
-            yield number, f"{len(line)} columns, at most {COLUMNS_MAX} are allowed: {REMEDY}"
     for statement in statements(text):
+        remedy = BY_HAND if has_comment(statement.text) else REMEDY
+        for number, line in enumerate(statement.text.splitlines(), statement.line):
+            if len(line) > COLUMNS_MAX:
+                yield number, f"{len(line)} columns, at most {COLUMNS_MAX} are allowed: {remedy}"
         for begin, _, names in runs(statement.text):
             for before, name in zip(names, names[1:]):
                 if key(name) < key(before):
                     line = statement.line + statement.text.count("\n", 0, begin)
-                    yield line, f"{name} stands behind {before}, and the names of files are sorted, by folder: {REMEDY}"
+                    yield line, f"{name} stands behind {before}, and the names of files are sorted, by folder: {remedy}"
                     break
 
 
