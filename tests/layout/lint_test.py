@@ -213,6 +213,12 @@ class LinesOfMeson(unittest.TestCase):
         self.assertEqual(made.replace("\n  ", " "), text)
         self.assertTrue(made.splitlines()[-1].startswith("  timeout: "))
 
+    def test_no_line_is_broken_where_no_bracket_is_open(self):
+        text = f"foreach name, wanted : {{'a': [{', '.join(['some_test'] * 12)}]}}\n"
+        made = meson_lines.laid_out(text)
+        self.assertEqual(self.faults(made), [])
+        self.assertTrue(made.startswith("foreach name, wanted : {'a': [some_test, "))
+
     def test_what_has_comments_within_is_left_to_people(self):
         text = "f('z.cpp',  # first\n  'b.cpp', 'a.cpp')\n"
         self.assertEqual(meson_lines.laid_out(text), text)

@@ -78,34 +78,42 @@ def flat(text):
     return re.sub(r"(?<=[(\[]) (?=\S)|(?<=\S) (?=[)\]])", "", joined)
 
 
-def wrapped(text, indent, first_indent):
-    """Lines of at most COLUMNS_MAX, broken behind commas, rather outside of brackets than within."""
-    lines, margin = [], first_indent
-    while len(margin) + len(text) > COLUMNS_MAX:
-        depth, places = 0, []
+def wrapped(text, own, depth=0):
+    """Lines of at most COLUMNS_MAX, broken behind commas, rather outside of brackets than within.
+
+    own: the indent of the statement. depth: how many of its brackets are open where the text begins; each is worth two columns.
+    """
+    lines = []
+    while True:
+        margin = own + "  " * depth
+        if len(margin) + len(text) <= COLUMNS_MAX:
+            return [*lines, margin + text]
+        places, inside = [], depth
         for found in TOKEN.finditer(text):
             if found.end() + len(margin) > COLUMNS_MAX:
                 break
-            depth += 1 if found["open"] else -1 if found["close"] else 0
-            if found[0] == "," and text[found.end():].strip():
-                places.append((30 * depth + COLUMNS_MAX - found.end(), found.end()))
+            inside += 1 if found["open"] else -1 if found["close"] else 0
+            if found[0] == "," and inside > 0 and text[found.end():].strip():
+                places.append((inside, -found.end()))
         if not places:
-            break
-        place = min(places)[1]
-        lines.append(margin + text[:place])
-        text, margin = text[place:].lstrip(), indent
-    return [*lines, margin + text]
+            return [*lines, margin + text]
+        depth, place = min(places)
+        lines.append(margin + text[:-place])
+        text = text[-place:].lstrip()
 
 
-def filled(names, indent):
+def filled(names, own, depth):
     """Lines of names, and a new line for each folder."""
     for _, group in groupby(names, lambda name: key(name)[0]):
-        yield from wrapped(", ".join(group) + ",", indent, indent)
+        yield from wrapped(", ".join(group) + ",", own, depth)
+
+
+def open_brackets(text):
+    return sum(1 if found["open"] else -1 if found["close"] else 0 for found in TOKEN.finditer(text))
 
 
 def laid_out_statement(statement):
     own = re.match(r" *", statement.text)[0]
-    indent = own + "  "
     text = flat(statement.text)
     for begin, end, names in runs(text):
         text = text[:begin] + ", ".join(sorted(names, key=key)) + text[end:]
@@ -113,13 +121,14 @@ def laid_out_statement(statement):
         return own + text
     longest = max(runs(text), key=lambda run: len(run[2]), default=(0, 0, []))
     if len(longest[2]) < RUN_MIN:
-        return "\n".join(wrapped(text, indent, own))
+        return "\n".join(wrapped(text, own))
     begin, end, names = longest
-    lines = wrapped(text[:begin].rstrip(), indent, own) + list(filled(names, indent))
+    depth = open_brackets(text[:begin])
+    lines = wrapped(text[:begin].rstrip(), own) + list(filled(names, own, depth))
     rest = text[end:]
     if rest.startswith(","):
-        return "\n".join(lines + wrapped(rest[1:].lstrip(), indent, indent))
-    return "\n".join(lines[:-1] + wrapped(lines[-1].strip()[:-1] + rest, indent, indent))
+        return "\n".join(lines + wrapped(rest[1:].lstrip(), own, depth))
+    return "\n".join(lines[:-1] + wrapped(lines[-1].strip()[:-1] + rest, own, depth))
 
 
 def laid_out(text):
