@@ -5,10 +5,10 @@
                           [--work train] [--epochs 3] [--rounds 2] [--threads 2] [--batch 64] [--chart FILE.svg]
 
 FOLDER holds <class>/<name>.jpg. A limit is a multiple of the files' bytes. Each figure comes from a daemon of its own: two epochs
-fill the cache, and the epochs behind them are measured. `cpu_ms` is the user and system time of daemon and trainer for one picture,
-in the better of the rounds, which take turns. `hits` is the part of the pictures that came from the cache, `of_limit` the part of
-the limit that was used, and `forms` tells how many pictures were kept in each form. One JSON line for each figure, a table, and
-with --chart the curves.
+fill the cache, and the epochs behind them are measured. `cpu_ms` is the user and system time of daemon and trainer for one
+picture, in the better of the rounds, which take turns. `hits` is the part of the pictures that came from the cache, `of_limit`
+the part of the limit that was used, and `forms` tells how many pictures were kept in each form. One JSON line for each figure, a
+table, and with --chart the curves.
 """
 import argparse
 import json
@@ -19,11 +19,11 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(HERE / "support")]
-import clips  # noqa: E402
-import line_chart  # noqa: E402
-import machine  # noqa: E402
-import own_daemon  # noqa: E402
-import processes  # noqa: E402
+import clips
+import line_chart
+import machine
+import own_daemon
+import processes
 
 MANY = 90  # epochs of the pipeline, so that the daemon reckons with a long run; the measured ones are its first
 
@@ -91,7 +91,8 @@ def main():
                     best[limit, form] = line
     for (limit, form), line in best.items():
         print(json.dumps({"limit": limit, "form": form, **line}))
-    print(f"{len(paths)} pictures, {corpus_bytes / len(paths) / 1000:.0f} KB on average, {os.cpu_count()} cores: ms of CPU a picture")
+    print(f"{len(paths)} pictures, {corpus_bytes / len(paths) / 1000:.0f} KB on average, {os.cpu_count()} cores: "
+          "ms of CPU a picture")
     print("limit    " + "".join(f"{form:>9}" for form in forms))
     for limit in limits:
         print(f"{limit:<9g}" + "".join(f"{best[limit, form]['cpu_ms']:9.3f}" for form in forms))

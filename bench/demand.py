@@ -18,10 +18,10 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(HERE / "support"))
-import figures  # noqa: E402
-import machine  # noqa: E402
-import own_daemon  # noqa: E402
-import processes  # noqa: E402
+import figures
+import machine
+import own_daemon
+import processes
 
 
 def take(loader, seconds, interval_s):
@@ -48,8 +48,10 @@ def phase(daemon, loader, arguments, interval_s):
     lasted = time.monotonic() - began
     cpu = processes.cpu_s(daemon.process.pid) - cpu
     tuning = daemon.query("describe", "bench")["tuning"]
-    return {"rate": len(waits) / lasted, "cpu": cpu / lasted, "stalled": sum(waits) / lasted, "p50_ms": 1000 * statistics.median(waits),
-            "p99_ms": 1000 * figures.quantile(waits, 0.99), "chosen": {knob: tuning[knob]["now"] for knob in ("decode", "fetch", "depth")},
+    return {"rate": len(waits) / lasted, "cpu": cpu / lasted, "stalled": sum(waits) / lasted,
+            "p50_ms": 1000 * statistics.median(waits),
+            "p99_ms": 1000 * figures.quantile(waits, 0.99),
+            "chosen": {knob: tuning[knob]["now"] for knob in ("decode", "fetch", "depth")},
             "reason": tuning["reason"]}
 
 
@@ -81,7 +83,8 @@ def main():
     head = ["trainer takes", "batches/s", "CPU, cores", "stalled", "next() ms, median", "p99", "decode / fetch / depth"]
     text = (f"{machine.hardware()}; {arguments.threads} threads, batches of {arguments.batch}\n\n" +
             figures.markdown(head, [line_of("all that comes", full), line_of(f"{arguments.share:.0%} of that", asked)]) +
-            f"\n{asked['rate'] / full['rate']:.2f} of the batches for {asked['cpu'] / full['cpu']:.2f} of the CPU. Last change: {asked['reason']}.\n")
+            f"\n{asked['rate'] / full['rate']:.2f} of the batches for {asked['cpu'] / full['cpu']:.2f} of the CPU. "
+            f"Last change: {asked['reason']}.\n")
     figures.finish("demand", text, arguments.out)
 
 

@@ -22,9 +22,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(HERE / "compare"), str(HERE / "compare/peers"), str(HERE / "support")]
-import one  # noqa: E402
-import own_daemon  # noqa: E402
-import processes  # noqa: E402
+import one
+import own_daemon
+import processes
 
 
 class Peak(threading.Thread):

@@ -21,9 +21,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(HERE / "support"))
-import figures  # noqa: E402
-import machine  # noqa: E402
-import own_daemon  # noqa: E402
+import figures
+import machine
+import own_daemon
 
 CACHE_BYTES = 4 << 30
 LIMIT_S = 900
@@ -99,7 +99,8 @@ def lines_of(arguments):
                 (f"trainer's CPU a batch, {name}", mine["cpu_us"], "us", 100, "next, look a tensor up, release"),
                 (f"batches copied on the way, {name}", mine["calls"] - mine["in_slots"], "", 0,
                  f"tensors that did not lie in the trainer's {mine['slots']} mappings of the slots that the daemon fills"),
-                (f"trainer's growth, {name}", mine["grown_bytes"] / MB, "MB", 15, "resident, slots aside, package's code included")]
+                (f"trainer's growth, {name}", mine["grown_bytes"] / MB, "MB", 15,
+                 "resident, slots aside, package's code included")]
     return out + [("first batch, daemon that knows the data set", warm, "ms", 60, f"from attach; median of {arguments.rounds}"),
                   ("first batch, daemon that has just begun", cold, "ms", 300, f"{len(pictures)} pictures to list"),
                   ("daemon's memory", own / MB, "MB", 120, "proportional set size less slots and cache")]

@@ -36,11 +36,11 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(HERE / "support"))
-import figures  # noqa: E402
-import dear_samples  # noqa: E402
-import machine  # noqa: E402
-import own_daemon  # noqa: E402
-from daemon_process import DaemonProcess  # noqa: E402
+import figures
+import dear_samples
+import machine
+import own_daemon
+from daemon_process import DaemonProcess
 
 WHAT = ("queries", "connections", "sessions", "rings", "linger", "pictures", *dear_samples.CASES)
 TRAINER, GREEDY = 12346, 12345
@@ -91,7 +91,7 @@ def forever(what):
     while True:
         try:
             what()
-        except Exception:  # noqa: BLE001
+        except Exception:
             time.sleep(0.001)
 
 

@@ -20,11 +20,11 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(HERE / "same"), str(HERE / "support")]
-import corpora  # noqa: E402
-import figures  # noqa: E402
-import machine  # noqa: E402
-import own_daemon  # noqa: E402
-import pipelines  # noqa: E402
+import corpora
+import figures
+import machine
+import own_daemon
+import pipelines
 
 PICTURES, CLASSES = 48, 4
 ARCHIVED_MAX = 60
@@ -33,7 +33,8 @@ RUN_S = 1800
 
 def make_corpus(folder, *options):
     command = [sys.executable, str(HERE.parent / "deploy/make_corpus.py"), str(folder)]
-    made = subprocess.run([*command, "--count", str(PICTURES), "--classes", str(CLASSES), *options], capture_output=True, text=True)
+    made = subprocess.run([*command, "--count", str(PICTURES), "--classes", str(CLASSES), *options],
+                          capture_output=True, text=True)
     if made.returncode != 0:
         raise SystemExit(f"{made.stderr.strip()[-500:]}\nOr name a folder of pictures with --corpus.")
 

@@ -16,10 +16,10 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(HERE / "compare"), str(HERE / "support")]
-import figures  # noqa: E402
-import machine  # noqa: E402
-import run  # noqa: E402
-import rows  # noqa: E402
+import figures
+import machine
+import run
+import rows
 
 
 def measure_all(arguments):

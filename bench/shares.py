@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Checks that two unequal pipelines, which both want all the CPU, get what their weights promise over any ten seconds.
 
-    bench/shares.py FOLDER [--build DIR] [--weights 1:1,1:3,3:1,1:9] [--seconds 40] [--threads 2] [--batch 16] [--size 224] [--out DIR]
+    bench/shares.py FOLDER [--build DIR] [--weights 1:1,1:3,3:1,1:9] [--seconds 40] [--threads 2] [--batch 16] [--size 224]
+                    [--out DIR]
 
 FOLDER holds <class>/<name>.jpg. For each pair of weights, one job takes batches as fast as they come from "heavy" (each
 sample is decoded four times, as float32), and another job from "light" (each sample is decoded once, small, as uint8).
@@ -23,9 +24,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(HERE / "support"))
-import figures  # noqa: E402
-import machine  # noqa: E402
-import own_daemon  # noqa: E402
+import figures
+import machine
+import own_daemon
 
 WINDOW_S = 10
 INTERVAL_S = 0.5
@@ -124,14 +125,17 @@ def measure(daemon, arguments, weights, number):
     promised = weights[0] / sum(weights)
     shares = windows(looks, min(WINDOW_S, arguments.seconds / 2))
     used, lasted = looks[-1][1], looks[-1][0] - looks[0][0]
-    return {"weights": list(weights), "promised": promised, "got": share(looks[0], looks[-1]), "least": min(shares), "most": max(shares),
-            "off": off(shares, promised), "windows": len(shares), "sample_ms": [1000 * cpu / max(1, count) for cpu, count in zip(used, decoded)],
+    return {"weights": list(weights), "promised": promised, "got": share(looks[0], looks[-1]), "least": min(shares),
+            "most": max(shares),
+            "off": off(shares, promised), "windows": len(shares),
+            "sample_ms": [1000 * cpu / max(1, count) for cpu, count in zip(used, decoded)],
             "cores": (sum(used) - sum(looks[0][1])) / lasted}
 
 
 def line_of(told):
     heavy, light = told["sample_ms"]
-    return [":".join(f"{weight:g}" for weight in told["weights"]), f"{heavy:.2f} / {light:.2f}", f"{told['cores']:.2f}", f"{told['promised']:.3f}",
+    return [":".join(f"{weight:g}" for weight in told["weights"]), f"{heavy:.2f} / {light:.2f}", f"{told['cores']:.2f}",
+            f"{told['promised']:.3f}",
             f"{told['got']:.3f}", f"{told['least']:.3f} to {told['most']:.3f}", f"{100 * told['off']:.1f} %"]
 
 
@@ -158,8 +162,10 @@ def main():
     machine.warm_page_cache(machine.pictures_of(arguments.folder)[0])
     with own_daemon.OwnDaemon(arguments.threads, more=TUNING) as daemon:
         told = [measure(daemon, arguments, weights, number) for number, weights in enumerate(pairs_of(arguments.weights))]
-    head = ["weights, heavy:light", "CPU ms a sample", "CPU, cores", "heavy: promised", "got", "in any ten seconds", "either off by, at worst"]
-    text = (f"{machine.hardware()}; {arguments.threads} threads, {arguments.seconds:g} s a row\n\n" + figures.markdown(head, [line_of(each) for each in told]))
+    head = ["weights, heavy:light", "CPU ms a sample", "CPU, cores", "heavy: promised", "got", "in any ten seconds",
+            "either off by, at worst"]
+    text = (f"{machine.hardware()}; {arguments.threads} threads, {arguments.seconds:g} s a row\n\n"
+            + figures.markdown(head, [line_of(each) for each in told]))
     judged = arguments.seconds >= SECONDS_TO_JUDGE
     figures.finish("shares", text, arguments.out, told, failed=judged and any(each["off"] > OFF_MAX for each in told))
 

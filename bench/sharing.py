@@ -24,10 +24,10 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(HERE / "support"))
-import figures  # noqa: E402
-import machine  # noqa: E402
-import own_daemon  # noqa: E402
-import processes  # noqa: E402
+import figures
+import machine
+import own_daemon
+import processes
 
 WAIT_S = 600
 LAG_MS = 1000
@@ -107,7 +107,8 @@ def run(arguments, sizes, sleeps):
             job.end()
     samples = sum(result["samples"] for result in results)
     node_s = daemon_s + sum(result["cpu_s"] for result in results)
-    return {"decoded": decoded / results[0]["samples"], "rate": samples / wall_s, "daemon_s": daemon_s, "node_s": node_s, "cut_loose": cut_loose}, results, slept
+    return {"decoded": decoded / results[0]["samples"], "rate": samples / wall_s, "daemon_s": daemon_s, "node_s": node_s,
+            "cut_loose": cut_loose}, results, slept
 
 
 def complaints(results, slept, line, sleeps, epochs):
@@ -153,7 +154,8 @@ def main():
             wrong += [f"{kind}: {what}" for what in complaints(results, slept, line, sleeps, arguments.epochs)]
     medians = {kind: figures.medians(of_kind) for kind, of_kind in lines.items()}
     one = medians["one"]
-    body = [[kind, f"{line['decoded']:.2f}", f"{line['rate']:.0f}", f"{line['rate'] / one['rate']:.2f}", f"{line['daemon_s']:.2f}",
+    body = [[kind, f"{line['decoded']:.2f}", f"{line['rate']:.0f}", f"{line['rate'] / one['rate']:.2f}",
+             f"{line['daemon_s']:.2f}",
              f"{line['daemon_s'] / one['daemon_s']:.2f}", f"{line['node_s']:.2f}", f"{line['node_s'] / one['node_s']:.2f}"]
             for kind, line in medians.items()]
     head = ["jobs", "decoded a sample", "samples/s", "ratio", "daemon's CPU s", "ratio", "node's CPU s", "ratio"]

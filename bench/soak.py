@@ -25,10 +25,10 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(HERE / "support"))
-import figures  # noqa: E402
-import machine  # noqa: E402
-import own_daemon  # noqa: E402
-import processes  # noqa: E402
+import figures
+import machine
+import own_daemon
+import processes
 
 WAIT_S = 60
 ENDS = ("in order", "holding", "killed")
@@ -79,7 +79,7 @@ def end_trainer(process, end):
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
-        raise RuntimeError(f"a trainer did not end within {WAIT_S} s")
+        raise RuntimeError(f"a trainer did not end within {WAIT_S} s") from None
     if end != "killed" and process.returncode != 0:
         raise RuntimeError(f"a trainer failed: {words.strip()[-400:]}")
 

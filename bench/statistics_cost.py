@@ -3,10 +3,10 @@
 
     bench/statistics_cost.py FOLDER [--images 500] [--epochs 4] [--rounds 3] [--keep DIR] [--out DIR]
 
-FOLDER holds <class>/<name>.jpg. The script builds the daemon twice in a folder of its own (or in --keep, which stays): as it is, and
-with SPDLD_STATISTICS=0, which records nothing for each sample. Each daemon runs below valgrind's callgrind, which counts the instructions
-of the decode thread's turns: what happens for each sample. A trainer takes some epochs; the work is the training recipe, with all settings
-pinned. The exit code is 1 where statistics cost more than 1 %.
+FOLDER holds <class>/<name>.jpg. The script builds the daemon twice in a folder of its own (or in --keep, which stays): as it is,
+and with SPDLD_STATISTICS=0, which records nothing for each sample. Each daemon runs below valgrind's callgrind, which counts the
+instructions of the decode thread's turns: what happens for each sample. A trainer takes some epochs; the work is the training
+recipe, with all settings pinned. The exit code is 1 where statistics cost more than 1 %.
 """
 import argparse
 import json
@@ -23,9 +23,9 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(HERE / "support"))
-import figures  # noqa: E402
-import machine  # noqa: E402
-import own_daemon  # noqa: E402
+import figures
+import machine
+import own_daemon
 
 COST_MAX = 0.01
 START_S = 60  # below valgrind
@@ -65,7 +65,8 @@ def instructions(made, spec, epochs):
         socket = folder / "spdld.sock"
         said = folder / "said"  # a pipe would fill: valgrind tells of each system call that is newer than itself
         daemon = subprocess.Popen(["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder / 'out'}", f"--log-file={said}",
-                                   f"--toggle-collect={TURN}", made / "daemon/spdld", "--config", folder / "spdld.toml", "--socket", socket],
+                                   f"--toggle-collect={TURN}", made / "daemon/spdld", "--config", folder / "spdld.toml",
+                                   "--socket", socket],
                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             ctl = [made / "client/cli/spdlctl", "--socket", socket, "--timeout-ms", "600000"]
@@ -98,7 +99,8 @@ def main():
                 counts[way].append(instructions(builds[way], spec, arguments.epochs) / arguments.images / arguments.epochs)
     medians = {way: statistics.median(counts[way]) for way in WAYS}
     cost = medians["with"] / medians["without"] - 1
-    rows = [[way, f"{medians[way] / 1e3:,.1f}", f"{min(counts[way]) / 1e3:,.1f} to {max(counts[way]) / 1e3:,.1f}"] for way in WAYS]
+    rows = [[way, f"{medians[way] / 1e3:,.1f}", f"{min(counts[way]) / 1e3:,.1f} to {max(counts[way]) / 1e3:,.1f}"]
+            for way in WAYS]
     text = (f"{machine.hardware()}\n\n" + figures.markdown(["statistics", "1,000 instructions an image", "of all rounds"], rows) +
             f"\nStatistics cost {100 * cost:.2f} % of the instructions.\n")
     figures.finish("statistics_cost", text, arguments.out, {"counts": counts, "cost": cost}, cost > COST_MAX)

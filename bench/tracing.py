@@ -24,9 +24,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(HERE / "support"))
-import figures  # noqa: E402
-import machine  # noqa: E402
-from daemon_process import DaemonProcess  # noqa: E402
+import figures
+import machine
+from daemon_process import DaemonProcess
 
 ROWS = 50_000
 TURN = "spdld::pipeline::Stream::Task::run(unsigned int)"
@@ -90,8 +90,8 @@ def for_a_sample(build, pipeline, samples, folder):
     """Instructions within turns, over this pipeline file."""
     counts = folder / "callgrind.out"
     # Valgrind has something to say of each call that is newer than itself; the daemon then takes an older one.
-    command = ["valgrind", "--tool=callgrind", "--fair-sched=yes", f"--log-file={folder / 'valgrind.log'}", f"--callgrind-out-file={counts}",
-               f"--toggle-collect={TURN}"]
+    command = ["valgrind", "--tool=callgrind", "--fair-sched=yes", f"--log-file={folder / 'valgrind.log'}",
+               f"--callgrind-out-file={counts}", f"--toggle-collect={TURN}"]
     with DaemonProcess([*command, build.daemon], SETTINGS) as daemon:
         build.ask(daemon, "bench", pipeline, "--epochs", epochs_of(pipeline))
         if bad := build.ask(daemon, "errors")["total"]:
@@ -175,7 +175,8 @@ def main():
             off = {build: for_a_sample(of, files[0], samples, folder) for build, of in (("before", before), ("after", after))}
             on = while_it_records(after, files[1], options, folder)
             measured[work] = {**off, **on}
-            rows.append([work, f"{off['before']:,.0f}", f"{off['after']:,.0f}", f"{100 * (off['after'] / off['before'] - 1):+.2f} %",
+            rows.append([work, f"{off['before']:,.0f}", f"{off['after']:,.0f}",
+                         f"{100 * (off['after'] / off['before'] - 1):+.2f} %",
                          f"{on['off_us']:.2f}", f"{100 * (on['quotient'] - 1):+.1f} %",
                          f"{100 * (on['least'] - 1):+.1f} to {100 * (on['most'] - 1):+.1f} %", on["dropped"]])
     text = f"{machine.hardware()}\n\n" + figures.markdown(

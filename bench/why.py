@@ -3,10 +3,11 @@
 
     bench/why.py FOLDER [--build DIR] [--case NAME]... [--seconds 12] [--threads 2] [--batch 64] [--out DIR]
 
-FOLDER holds <class>/<name>.jpg. The case "operation" has a Gaussian blur in its recipe, and the change leaves the blur out. The trainer of
-"trainer" computes for 40 ms a batch; the change is a trainer that only takes batches. The store of "store" answers 50 ms late, by 8
-connections; the change is the number of connections that is named. In "neighbour" a second pipeline takes all the CPU that it gets, and
-the change ends it. In "in-flight" the same store has 64 connections and too few bytes in flight; the change raises that bound.
+FOLDER holds <class>/<name>.jpg. The case "operation" has a Gaussian blur in its recipe, and the change leaves the blur out. The
+trainer of "trainer" computes for 40 ms a batch; the change is a trainer that only takes batches. The store of "store" answers 50
+ms late, by 8 connections; the change is the number of connections that is named. In "neighbour" a second pipeline takes all the
+CPU that it gets, and the change ends it. In "in-flight" the same store has 64 connections and too few bytes in flight; the change
+raises that bound.
 
 Each case runs for so many seconds, and its daemon judges by the last ten. The script prints for each case the part that was
 named, the forecast, and the speedup that the change brought. The exit code is 1 where another part was named, or where the
@@ -23,11 +24,11 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(HERE.parent / "tests/stores"), str(HERE / "remote"), str(HERE / "support")]
-import children  # noqa: E402
-import figures  # noqa: E402
-import machine  # noqa: E402
-import one  # noqa: E402
-import own_daemon  # noqa: E402
+import children
+import figures
+import machine
+import one
+import own_daemon
 
 CASES = ("operation", "trainer", "store", "neighbour", "in-flight")
 OFF_MAX = 0.2
@@ -62,10 +63,12 @@ class Bench:
         self.arguments = arguments
 
     def spec(self, folder=None, **changes):
-        return {**own_daemon.make_spec("train", folder or self.arguments.folder, batch=self.arguments.batch, epochs=0, name="slow"), **changes}
+        return {**own_daemon.make_spec("train", folder or self.arguments.folder, batch=self.arguments.batch, epochs=0,
+                                       name="slow"), **changes}
 
     def daemon(self, more="", limits=""):
-        return own_daemon.OwnDaemon(self.arguments.threads, more=TUNED.format(threads=self.arguments.threads) + more, limits=limits)
+        return own_daemon.OwnDaemon(self.arguments.threads, more=TUNED.format(threads=self.arguments.threads) + more,
+                                    limits=limits)
 
     def operation(self):
         slow, quick = self.spec(), self.spec(name="quick")
@@ -133,8 +136,8 @@ class Bench:
 
 def told(case, wanted, before, forecast, after):
     truth = after["samples_per_s"] / before["samples_per_s"] if before["samples_per_s"] else 0
-    return {"case": case, "wanted": wanted, "limiter": before["limiter"], "sentence": before["sentence"], "forecast": forecast, "truth": truth,
-            "off": abs(forecast - truth) / truth if truth else 1, "then": after["limiter"]}
+    return {"case": case, "wanted": wanted, "limiter": before["limiter"], "sentence": before["sentence"],
+            "forecast": forecast, "truth": truth, "off": abs(forecast - truth) / truth if truth else 1, "then": after["limiter"]}
 
 
 def main():
@@ -153,7 +156,8 @@ def main():
     for case in arguments.case or CASES:
         results.append(told(case, *bench.run(case)))
         print(json.dumps(results[-1]), file=sys.stderr, flush=True)
-    rows = [[one["case"], one["limiter"], f"{one['forecast']:.2f} x", f"{one['truth']:.2f} x", f"{100 * one['off']:.0f} %", one["then"]]
+    rows = [[one["case"], one["limiter"], f"{one['forecast']:.2f} x", f"{one['truth']:.2f} x", f"{100 * one['off']:.0f} %",
+             one["then"]]
             for one in results]
     text = (f"{machine.hardware()}\n\n" +
             figures.markdown(["slow by", "named", "forecast", "truth", "off", "then limited by"], rows, right_from=2))

@@ -1,6 +1,6 @@
-// The operations on a batch as a whole, [batch] ops: one type for each, in config/batch_operations/NAME.cpp and in a
-// line of its table.inc; its code stands in daemon/mixing/NAME.cpp. The checks, `spdlctl ops` and the daemon read the
-// same types. Constant data and pure functions; any thread.
+// The operations on a batch as a whole, [batch] ops: one type for each, in config/batch_operations/NAME.cpp and in one
+// line of config/batch_operations.inc; its code stands in daemon/mixing/NAME.cpp. The checks, `spdlctl ops` and the
+// daemon read the same types. Constant data and pure functions; any thread.
 #pragma once
 
 #include <span>

@@ -80,7 +80,7 @@ std::span<const std::vector<int64_t>> shapes_of(const Signature& signature) {
 }
 
 void set_frame(Signature& start, std::optional<Frame> frame) {
-  if (start.kind() == SignatureKind::kBytes) start.bytes().frame = std::move(frame);
+  if (start.kind() == SignatureKind::kBytes) start.bytes().frame = frame;
 }
 
 Signature bytes_of(Origin origin) { return {.facts = BytesFacts{.origin = origin}}; }

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """Makes a labelled corpus of JPEGs from real photographs. The bytes are the same on every Debian 12.
 
-The photographs come from Debian's packages gnome-backgrounds and plasma-workspace-wallpapers. Every picture is a crop of a photograph
-at a random place and scale, with some sensor noise. Sizes, qualities and chroma subsampling vary as in real collections; some
-pictures are grey, progressive, or carry an EXIF orientation.
+The photographs come from Debian's packages gnome-backgrounds and plasma-workspace-wallpapers. Every picture is a crop of a
+photograph at a random place and scale, with some sensor noise. Sizes, qualities and chroma subsampling vary as in real
+collections; some pictures are grey, progressive, or carry an EXIF orientation.
 
     FOLDER/<class>/<number>.jpg            one folder for each class, whose pictures come from a few photographs
     FOLDER/<number>.tar                    with --tar: WebDataset, <key>.jpg and <key>.cls (the number of the class)

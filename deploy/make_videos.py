@@ -10,19 +10,17 @@ hiss, with pauses, in a room that hums.
 """
 import argparse
 import math
-import os
 import random
 import shutil
 import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFilter
 
 sys.dont_write_bytecode = True
-import make_corpus  # noqa: E402
+import make_corpus
 
 SECONDS, FRAMES_A_SECOND = 10, 30
 FRAMES = SECONDS * FRAMES_A_SECOND
@@ -36,7 +34,8 @@ FORMANTS = ((300, 900), (900, 2300), (2300, 3200))  # Hz; the range of each
 
 def ffmpeg(arguments, target):
     """Starts ffmpeg, which reads its standard input and writes `target`."""
-    return subprocess.Popen(["ffmpeg", "-nostdin", "-loglevel", "error", "-y", *arguments, *FIXED, str(target)], stdin=subprocess.PIPE)
+    return subprocess.Popen(["ffmpeg", "-nostdin", "-loglevel", "error", "-y", *arguments, *FIXED, str(target)],
+                            stdin=subprocess.PIPE)
 
 
 def finish(process, target):
@@ -54,7 +53,8 @@ class Way:
 
     def at(self, share):
         """Returns the place at a share of the video."""
-        place = self.first + (self.last - self.first) * share + self.swing * math.sin(self.phase + 2 * math.pi * self.turns * share)
+        place = self.first + (self.last - self.first) * share + self.swing * math.sin(
+            self.phase + 2 * math.pi * self.turns * share)
         return min(max(place, 0.0), 1.0)
 
 
@@ -186,7 +186,8 @@ def write_all(folder, options):
 
 def size(text):
     width, _, height = text.partition("x")
-    if not (width.isdigit() and height.isdigit() and min(int(width), int(height)) >= 32 and int(width) % 2 == int(height) % 2 == 0):
+    if not (width.isdigit() and height.isdigit() and min(int(width), int(height)) >= 32
+            and int(width) % 2 == int(height) % 2 == 0):
         raise argparse.ArgumentTypeError("must be as 340x256, in even numbers of at least 32")
     return int(width), int(height)
 
@@ -203,7 +204,8 @@ def main():
     make_corpus.add_options(parser, "videos")
     parser.set_defaults(count=100)
     parser.add_argument("--size", type=size, default=(340, 256), help="(default 340x256)")
-    parser.add_argument("--gop", type=make_corpus.positive, default=50, help="frames from one key frame to the next (default %(default)s)")
+    parser.add_argument("--gop", type=make_corpus.positive, default=50,
+                        help="frames from one key frame to the next (default %(default)s)")
     parser.add_argument("--bframes", type=int, choices=range(9), default=2, metavar="N",
                         help="at most so many B-frames in a row (default %(default)s)")
     parser.add_argument("--audio", type=codecs, nargs="?", const=",".join(SOUNDS), metavar="CODECS",

@@ -70,7 +70,8 @@ def quoted(text):
 
 
 def medium_of(extensions):
-    """Returns the medium that most of the files have, and the extensions of its files. Without such files it returns (None, [])."""
+    """Returns the medium that most of the files have, and the extensions of its files. Without such files it returns (None,
+    [])."""
     found = Counter(extensions)
     best = max(MEDIA, key=lambda medium: sum(found[extension] for extension in medium.extensions))
     its = [extension for extension in best.extensions if found[extension]]
@@ -109,9 +110,10 @@ def of_shards(shards):
     found = members(shards[0])
     medium, its = medium_of(found)
     if medium is None:
-        sys.exit(f"quickstart: the first sample of {shards[0]} has no member .jpg, and no video or sound; it has {sorted(found)}.")
-    return medium, {"type": quoted("webdataset"), "uri": quoted(shard_uri(shards)), "field": quoted(";".join(its)), "extensions": "",
-                    "label": CLS_MEMBER if "cls" in found else ""}
+        sys.exit(f"quickstart: the first sample of {shards[0]} has no member .jpg, and no video or sound; "
+                 f"it has {sorted(found)}.")
+    return medium, {"type": quoted("webdataset"), "uri": quoted(shard_uri(shards)), "field": quoted(";".join(its)),
+                    "extensions": "", "label": CLS_MEMBER if "cls" in found else ""}
 
 
 def of_folder(folder):
@@ -120,15 +122,15 @@ def of_folder(folder):
     if medium is None:
         sys.exit(f"quickstart: {folder} has neither class folders with .jpg files, videos or sounds, nor .tar shards.")
     extensions = "" if medium.output == "image" else f"extensions = {quoted(','.join(its))}\n"
-    return medium, {"type": quoted("image-folder"), "uri": quoted(str(folder)), "field": quoted("image"), "extensions": extensions,
-                    "label": CLASS}
+    return medium, {"type": quoted("image-folder"), "uri": quoted(str(folder)), "field": quoted("image"),
+                    "extensions": extensions, "label": CLASS}
 
 
 def pipeline(folder, batch, epochs):
     shards = sorted(folder.glob("*.tar"))
     medium, values = of_shards(shards) if shards else of_folder(folder)
-    return PIPELINE.format(folder=quoted(str(folder)), output=medium.output, ops=medium.ops, batch=batch or medium.batch, epochs=epochs,
-                           **values)
+    return PIPELINE.format(folder=quoted(str(folder)), output=medium.output, ops=medium.ops, batch=batch or medium.batch,
+                           epochs=epochs, **values)
 
 
 def main():

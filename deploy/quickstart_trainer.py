@@ -11,8 +11,9 @@ import time
 from pathlib import Path
 
 import numpy as np
-import spdld
 from PIL import Image, ImageDraw
+
+import spdld
 
 MEAN = np.array([0.485, 0.456, 0.406], np.float32).reshape(3, 1, 1)
 STD = np.array([0.229, 0.224, 0.225], np.float32).reshape(3, 1, 1)

@@ -61,7 +61,8 @@ std::string escaped(std::string_view text, std::string_view kept, bool any_bytes
   while (!text.empty()) {
     const size_t whole = utf8::character_bytes(text);
     const size_t bytes = std::max<size_t>(1, whole);
-    const bool stays = whole == 0 ? any_bytes : !utf8::is_control(text, whole) || kept.find(text.front()) != kept.npos;
+    const bool stays =
+        whole == 0 ? any_bytes : !utf8::is_control(text, whole) || kept.find(text.front()) != std::string_view::npos;
     if (stays) plain.append(text.substr(0, bytes));
     for (size_t i = 0; i < bytes && !stays; ++i) append_hex(plain += "\\x", static_cast<uint8_t>(text[i]));
     text.remove_prefix(bytes);

@@ -53,7 +53,9 @@ void pool_full(benchmark::State& state) {
   Round round;
   std::vector<Task> tasks(24);
   for (size_t i = 0; i < tasks.size(); i++) {
-    tasks[i].pool = &pool, tasks[i].lane = lanes[i % lanes.size()].get(), tasks[i].round = &round;
+    tasks[i].pool = &pool;
+    tasks[i].lane = lanes[i % lanes.size()].get();
+    tasks[i].round = &round;
     tasks[i].work_ns = static_cast<uint64_t>(state.range(2));
   }
   for (auto _ : state) {
@@ -82,7 +84,9 @@ void pool_wakes(benchmark::State& state) {
   FairPool::Lane lane(pool);
   Round round;
   Task task;
-  task.pool = &pool, task.lane = &lane, task.round = &round;
+  task.pool = &pool;
+  task.lane = &lane;
+  task.round = &round;
   for (auto _ : state) {
     round.left = 0;
     round.resting = 0;

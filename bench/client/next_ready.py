@@ -9,9 +9,9 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "support"))
-import numpy  # noqa: E402, F401  (a trainer has it before)
-import figures  # noqa: E402
-import processes  # noqa: E402
+import numpy  # noqa: F401  (a trainer has it before)
+import figures
+import processes
 
 LOOKS_MAX, WARM_UP = 20_000, 20
 

@@ -15,9 +15,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(HERE / "peers"), str(HERE.parent / "support")]
-import clips  # noqa: E402
-import machine  # noqa: E402
-import processes  # noqa: E402
+import clips
+import machine
+import processes
 
 
 class Job:

@@ -42,7 +42,8 @@ ROWS = [
         {"cache": "packed"}),
     Row("spdld-decoded", "spdld", "spdld, from cached planes", "antialiased; later epochs, cache = \"decoded\"",
         {"cache": "decoded"}, works=(*SIMPLE, *CLIPS)),
-    Row("spdld-pillow", "spdld", "spdld, resized as Pillow does", "first epoch, antialiased; resampling = \"pillow\"", {"way": "pillow"}),
+    Row("spdld-pillow", "spdld", "spdld, resized as Pillow does", "first epoch, antialiased; resampling = \"pillow\"",
+        {"way": "pillow"}),
     Row("spdld-pillow-decoded", "spdld", "spdld, from cached planes, resized as Pillow does",
         "antialiased; later epochs, cache = \"decoded\", resampling = \"pillow\"", {"way": "pillow", "cache": "decoded"}),
     Row("spdld-free", "spdld", "spdld, not antialiased", "first epoch, antialias = false", FREE),
@@ -56,25 +57,31 @@ ROWS = [
         works=("train", *RECIPES)),
     Row("torch-tensors", "torch", "PyTorch DataLoader, v2 on tensors", "torchvision v2 on tensors that torchvision decodes; a "
         "process a thread", {"way": "tensors"}, works=("train", *RECIPES)),
-    Row("albumentations", "albumentations", "albumentations in a DataLoader", "OpenCV decodes and resizes, not antialiased; pycocotools "
+    Row("albumentations", "albumentations", "albumentations in a DataLoader",
+        "OpenCV decodes and resizes, not antialiased; pycocotools "
         "draws the masks; a process a thread", works=OBJECTS),
     Row("spdl", "spdl", "SPDL", "FFmpeg's bicubic scaler; NumPy normalises, and makes the log-mel of sounds",
         works=SIMPLE + CLIPS + AUDIO),
     Row("spdl-uint8", "spdl", "SPDL, uint8", "FFmpeg's bicubic scaler; uint8 NHWC, not normalised", work="crop8"),
     Row("ffcv", "ffcv", "FFCV", "area-averaged; from a file of its own, its pictures encoded anew at quality 95; the first "
         "epoch, which compiles, is not counted", works=("train", "resize")),
-    Row("torchcodec", "torchcodec", "torchcodec in a DataLoader", "seek_mode = \"exact\", which looks through each file for its frames; "
+    Row("torchcodec", "torchcodec", "torchcodec in a DataLoader",
+        "seek_mode = \"exact\", which looks through each file for its frames; "
         f"{TORCH}; torch makes the log-mel of sounds", {"way": "exact"}, works=CLIPS + AUDIO),
-    Row("torchcodec-approximate", "torchcodec", "torchcodec in a DataLoader, approximate", f"seek_mode = \"approximate\"; {TORCH}",
+    Row("torchcodec-approximate", "torchcodec", "torchcodec in a DataLoader, approximate",
+        f"seek_mode = \"approximate\"; {TORCH}",
         {"way": "approximate"}, works=CLIPS),
-    Row("pyav", "pyav", "PyAV in a DataLoader", f"seeks only where a key frame comes before the next frame; {TORCH}", works=CLIPS),
+    Row("pyav", "pyav", "PyAV in a DataLoader", f"seeks only where a key frame comes before the next frame; {TORCH}",
+        works=CLIPS),
     Row("decord", "decord", "decord in a DataLoader", TORCH, works=CLIPS),
-    Row("librosa", "librosa", "librosa", "libsndfile decodes and soxr resamples, in threads; the first epoch, which loads parts of "
+    Row("librosa", "librosa", "librosa",
+        "libsndfile decodes and soxr resamples, in threads; the first epoch, which loads parts of "
         "librosa, is not counted", works=AUDIO),
 ]
 BARE = Row("bare", "", "bare libjpeg-turbo", "one thread, files in memory already, no loader: decodes the crop alone, bilinear, "
            "not antialiased", works=("train", "validate"))
-BARE_VIDEO = Row("bare-video", "", "bare libavcodec", "one thread, files in memory and indexed already, no loader: decodes the frames "
+BARE_VIDEO = Row("bare-video", "", "bare libavcodec",
+                 "one thread, files in memory and indexed already, no loader: decodes the frames "
                  "that must be decoded, and leaves their pixels as they are", works=CLIPS)
 YARDSTICKS = {BARE.name: "bare_jpeg", BARE_VIDEO.name: "bare_video"}  # row -> its program
 EVERY = [*ROWS, BARE, BARE_VIDEO]

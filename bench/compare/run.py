@@ -4,8 +4,8 @@
     bench/compare/run.py FOLDER [--build DIR] [--peers-from DIR] [--rounds 3] [--threads 2] [--work train]
                          [--peers NAME,...] [--epochs 3] [--batch N] [--out DIR]
 
-FOLDER         holds <class>/<name>.jpg, as deploy/make_corpus.py makes them; .png and .webp are read, too. For clips it holds .mp4
-               and for audio .flac, .mp3 or .opus, as deploy/make_videos.py makes them. It must fit into the page cache.
+FOLDER         holds <class>/<name>.jpg, as deploy/make_corpus.py makes them; .png and .webp are read, too. For clips it holds
+               .mp4 and for audio .flac, .mp3 or .opus, as deploy/make_videos.py makes them. It must fit into the page cache.
 --build        a build directory of Meson with buildtype=release. Without it, the spdld of the system is used.
 --peers-from   the folder that bench/compare/setup made, with a virtual environment for each peer. Without it, the peers
                that this Python can import are used.
@@ -29,6 +29,7 @@ row, within each round. In the first batches of a run the memory of tensors is n
 clip: works on clips want some 500 clips a round.
 """
 import argparse
+import contextlib
 import json
 import os
 import signal
@@ -42,13 +43,13 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(HERE), str(HERE.parent / "support")]
-import chart  # noqa: E402
-import clips  # noqa: E402
-import figures  # noqa: E402
-import machine  # noqa: E402
-import own_daemon  # noqa: E402
-import processes  # noqa: E402
-import rows  # noqa: E402
+import chart
+import clips
+import figures
+import machine
+import own_daemon
+import processes
+import rows
 
 LIMIT_S = 1800  # of one process
 LOOK_FIRST_S, LOOK_LAST_S = 0.2, 3.2  # between looks at its memory; each look costs it some milliseconds
@@ -74,10 +75,8 @@ def run_limited(command):
                 if time.monotonic() > until:
                     raise RuntimeError(f"no end within {LIMIT_S} s")
         finally:
-            try:  # together with all processes that it left behind
+            with contextlib.suppress(ProcessLookupError):  # together with all processes that it left behind
                 os.killpg(process.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
             process.wait()
         output.seek(0), words.seek(0)
         if process.returncode != 0:

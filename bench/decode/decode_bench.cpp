@@ -91,7 +91,8 @@ void planes_box_indexed(benchmark::State& state) {
   for (const auto& photo : bench::corpus()) {
     if (!decoder->open(photo.jpeg, false) || !decoder->planes()) return state.SkipWithError("no planes");
     indexes.emplace_back(decoder->index_bytes());
-    jpeg_bytes += photo.jpeg.size(), index_bytes += indexes.back().size();
+    jpeg_bytes += photo.jpeg.size();
+    index_bytes += indexes.back().size();
     const size_t bytes = PlanesLayout(*decoder->planes()).bytes + PlanesLayout::kAlignment;
     if (!decoder->decode_and_index({0, 0, 1, 1}, aligned(memory.resize(bytes)), indexes.back()))
       return state.SkipWithError("a picture could not be decoded");
@@ -119,7 +120,8 @@ void planes_box_packed(benchmark::State& state) {
     if (!decoder->decode_and_pack(aligned(memory.resize(bytes)), made) || made.empty())
       return state.SkipWithError("a picture could not be packed");
     packed.emplace_back(made.begin(), made.end());
-    jpeg_bytes += photo.jpeg.size(), packed_bytes += made.size();
+    jpeg_bytes += photo.jpeg.size();
+    packed_bytes += made.size();
   }
   measure(state, [&](const bench::Photo& photo, size_t i) {
     if (!decoder->open_packed(packed[i], shapes[i])) return false;

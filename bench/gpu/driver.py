@@ -37,7 +37,8 @@ class Gpu:
 
     def copy(self, target, address, size, stream=LEGACY):
         """Copies from the GPU into a buffer of ctypes, and waits."""
-        self.check(self.c.cuMemcpyDtoHAsync_v2(target, ctypes.c_ulonglong(address), ctypes.c_size_t(size), ctypes.c_void_p(stream)),
+        self.check(self.c.cuMemcpyDtoHAsync_v2(target, ctypes.c_ulonglong(address), ctypes.c_size_t(size),
+                                               ctypes.c_void_p(stream)),
                    "cuMemcpyDtoHAsync")
         self.check(self.c.cuStreamSynchronize(ctypes.c_void_p(stream)), "cuStreamSynchronize")
 

@@ -11,7 +11,7 @@ import spdld
 HERE = Path(__file__).resolve().parent
 if not (HERE / "daemon_process.py").exists():  # where this was packed, it lies beside
     sys.path.append(str(HERE.parent / "support"))
-from daemon_process import WAIT_S, DaemonProcess  # noqa: E402
+from daemon_process import WAIT_S, DaemonProcess
 
 SETTINGS = """\
 [limits]

@@ -78,6 +78,7 @@ def compare(context, report, framework, *ways):
             # cupy has no arrays in host memory, and jax may copy them: that is theirs to decide.
             copies_allowed = way == "pinned" and framework != "torch"
             fine = not faults and (copies_allowed or in_place == images)
-            report.check(row_name(framework, way), fine, f"{2 * images} tensors; {in_place} of {images} images are the slot's own memory",
+            report.check(row_name(framework, way), fine,
+                         f"{2 * images} tensors; {in_place} of {images} images are the slot's own memory",
                          "bit for bit, no copy" if not copies_allowed else "bit for bit",
                          "; ".join(faults[:3]) or ", ".join(DTYPES), faults=faults, in_place=in_place)

@@ -164,11 +164,10 @@ def memory_by_nvidia_smi(pid):
 
 
 def context_memory(context, report):
-    with Daemon(context) as daemon:
-        with daemon.attach(context.pipeline("context"), way="fd") as loader:
-            next_batch(loader)
-            until(lambda: daemon.gpu()["context_bytes"] > 0, 5)
-            gpu, seen = daemon.gpu(), memory_by_nvidia_smi(daemon.process.pid)
+    with Daemon(context) as daemon, daemon.attach(context.pipeline("context"), way="fd") as loader:
+        next_batch(loader)
+        until(lambda: daemon.gpu()["context_bytes"] > 0, 5)
+        gpu, seen = daemon.gpu(), memory_by_nvidia_smi(daemon.process.pid)
     report.check(COPY_ROWS[2], gpu["context_bytes"] > 0, f"{gpu['context_bytes'] / 2**20:.0f} MiB", "measured and told",
                  f"beside {gpu['slot_bytes'] / 2**20:.0f} MiB of slots and {gpu['staging_bytes'] / 2**20:.0f} MiB of pinned "
                  f"staging; nvidia-smi's sum for the daemon: {'not told' if seen is None else f'{seen} MiB'}",

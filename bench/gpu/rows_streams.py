@@ -53,7 +53,8 @@ def attach_times(context, report, *ways):
                 next_batch(loader)
                 loader.close()
         report.measured(attach_row(way), f"first {1000 * took[0]:.0f} ms, later {1000 * statistics.median(took[1:]):.1f} ms",
-                        f"median of {count} later ones; the first one also lists the pictures, and opens the GPU in both processes",
+                        f"median of {count} later ones; the first one also lists the pictures, "
+                        "and opens the GPU in both processes",
                         seconds=took)
 
 

@@ -41,18 +41,17 @@ def ctl(context, daemon, *words):
 
 
 def spdlctl(context, report):
-    with Daemon(context) as daemon:
-        with daemon.attach(context.pipeline("told"), way="fd") as loader:
-            next_batch(loader)
-            gpus = json.loads(ctl(context, daemon, "status", "-o", "json"))["gpus"]
-            ring = json.loads(ctl(context, daemon, "describe", "told", "-o", "json"))["rings"][0]
-            used = [gpu for gpu in gpus["devices"] if gpu["uuid"] == loader.info.gpu]
-            fine = len(used) == 1 and used[0]["state"] == "open" and used[0]["slot_bytes"] > 0 and used[0]["copies"] > 0
-            report.check(CTL_ROWS[0], fine and bool(gpus["driver"]), f"driver {gpus['driver']}, {len(gpus['devices'])} GPUs",
-                         "the GPU in use is open, with slots and copies", str(used[0]) if used else gpus["reason"], gpus=gpus)
-            report.check(CTL_ROWS[1], ring["memory"] == "cuda_vmm" and ring["gpu"] == loader.info.gpu,
-                         f"{ring['memory']} on {ring['gpu']}", "cuda_vmm on the trainer's GPU", f"{ring['slots']} slots",
-                         ring=ring)
+    with Daemon(context) as daemon, daemon.attach(context.pipeline("told"), way="fd") as loader:
+        next_batch(loader)
+        gpus = json.loads(ctl(context, daemon, "status", "-o", "json"))["gpus"]
+        ring = json.loads(ctl(context, daemon, "describe", "told", "-o", "json"))["rings"][0]
+        used = [gpu for gpu in gpus["devices"] if gpu["uuid"] == loader.info.gpu]
+        fine = len(used) == 1 and used[0]["state"] == "open" and used[0]["slot_bytes"] > 0 and used[0]["copies"] > 0
+        report.check(CTL_ROWS[0], fine and bool(gpus["driver"]), f"driver {gpus['driver']}, {len(gpus['devices'])} GPUs",
+                     "the GPU in use is open, with slots and copies", str(used[0]) if used else gpus["reason"], gpus=gpus)
+        report.check(CTL_ROWS[1], ring["memory"] == "cuda_vmm" and ring["gpu"] == loader.info.gpu,
+                     f"{ring['memory']} on {ring['gpu']}", "cuda_vmm on the trainer's GPU", f"{ring['slots']} slots",
+                     ring=ring)
 
 
 def library_of(context):

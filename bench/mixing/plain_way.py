@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Mixup of a batch of 32 pictures of 224 x 224 pixels by torch, as torchvision's MixUp computes it: the time of a pixel, one thread.
+"""Mixup of a batch of 32 pictures of 224 x 224 pixels by torch, as torchvision's MixUp computes it: the time of a pixel, one
+thread.
 
     bench/mixing/plain_way.py
 

@@ -2,10 +2,11 @@
 """Writes the Parquet files that peers.py reads: corpus.py FOLDER PICTURES. It runs where pyarrow and numpy are.
 
     FOLDER/text-zstd, FOLDER/text-snappy    4 files of 30,000 documents in row groups of 10,000: the column text, 2 to 4 KB
-    FOLDER/jpg                              4 files of the pictures PICTURES/<class>/<name>.jpg in row groups of 300: the column jpg
+    FOLDER/jpg                              4 files of the pictures PICTURES/<class>/<name>.jpg in row groups of 300: the column
+                                            jpg
 
-Eleven columns of numbers that nobody asks for lie beside them. Sentences are made of pieces of Python's own reference, a few words each,
-which follow one another where they have a word in common: such texts look real and can be packed as real ones.
+Eleven columns of numbers that nobody asks for lie beside them. Sentences are made of pieces of Python's own reference, a few
+words each, which follow one another where they have a word in common: such texts look real and can be packed as real ones.
 """
 import pydoc_data.topics
 import random
@@ -49,7 +50,8 @@ def documents(count, draw):
 
 def other_columns(rows, draw):
     """Returns eleven columns of numbers. Some of the columns repeat their values, so that files with them are smaller."""
-    columns = {"id": np.arange(rows), "label": draw.integers(0, 1000, rows), "year": draw.integers(1990, 2025, rows).astype(np.int32)}
+    columns = {"id": np.arange(rows), "label": draw.integers(0, 1000, rows),
+               "year": draw.integers(1990, 2025, rows).astype(np.int32)}
     columns |= {f"score{i}": draw.random(rows).astype(np.float32) for i in range(4)}
     columns |= {f"hash{i}": draw.integers(0, 1 << 62, rows) for i in range(2)}
     return columns | {f"weight{i}": draw.random(rows) for i in range(2)}
@@ -67,8 +69,8 @@ def write_texts(folder):
         draw = np.random.default_rng(number)
         texts = list(documents(DOCUMENTS, draw))
         for codec in ("zstd", "snappy"):
-            write(folder / f"text-{codec}" / f"{number:02}.parquet", "text", texts, pa.string(), np.random.default_rng(number), TEXT_GROUP,
-                  compression=codec)
+            write(folder / f"text-{codec}" / f"{number:02}.parquet", "text", texts, pa.string(), np.random.default_rng(number),
+                  TEXT_GROUP, compression=codec)
 
 
 def write_pictures(folder, pictures):
@@ -87,7 +89,8 @@ def main():
     for file in sorted(folder.rglob("*.parquet")):
         meta = pq.ParquetFile(file).metadata
         last = [meta.row_group(group).column(meta.num_columns - 1) for group in range(meta.num_row_groups)]
-        print(file.relative_to(folder), meta.num_rows, "rows", meta.num_row_groups, "groups", sum(chunk.total_uncompressed_size for chunk in last) >> 20,
+        print(file.relative_to(folder), meta.num_rows, "rows", meta.num_row_groups, "groups",
+              sum(chunk.total_uncompressed_size for chunk in last) >> 20,
               "MiB unpacked", sum(chunk.total_compressed_size for chunk in last) >> 20, "MiB packed")
 
 

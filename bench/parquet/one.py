@@ -2,8 +2,8 @@
 
     one.py '{a job, as readers.py has it, with warm_s and seconds}'
 
-cpu_s is the user and system time of this process and of all processes below it while the rows were counted; daemon_cpu_s is the part of a
-daemon of spdld's. Counting begins when the reader has given batches for warm_s.
+cpu_s is the user and system time of this process and of all processes below it while the rows were counted; daemon_cpu_s is the
+part of a daemon of spdld's. Counting begins when the reader has given batches for warm_s.
 """
 import json
 import os
@@ -15,8 +15,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(HERE), str(HERE.parent / "support")]
-import processes  # noqa: E402
-import readers  # noqa: E402
+import processes
+import readers
 
 
 def measure(job):

@@ -1,23 +1,25 @@
 #!/usr/bin/env python3
 """Measures readers of Parquet files beside one another: spdld, pyarrow, LitData, and Hugging Face datasets.
 
-    bench/parquet/peers.py [--build DIR] [--peers DIR] [--install] [--data DIR] [--works NAME,...] [--readers NAME,...] [--seconds 4]
-                           [--turns 5] [--trial 2] [--out DIR]
+    bench/parquet/peers.py [--build DIR] [--peers DIR] [--install] [--data DIR] [--works NAME,...] [--readers NAME,...]
+                           [--seconds 4] [--turns 5] [--trial 2] [--out DIR]
 
 --build    The build directory of spdld, whose daemon and package are measured. Without it: the installed ones.
 --peers    The virtual environment of the others (default build/parquet-peers). --install makes it from requirements.txt.
---data     A folder for the files that are read, about 700 MB (default: below the temporary folder). The script corpus.py makes missing files.
---works    text-zstd, text-snappy: documents of 2 to 4 KB in batches of 256. jpg: pictures' bytes in batches of 64. pixels: these decoded and
-           resized to 224 x 224.
+--data     A folder for the files that are read, about 700 MB (default: below the temporary folder). The script corpus.py makes
+           missing files.
+--works    text-zstd, text-snappy: documents of 2 to 4 KB in batches of 256. jpg: pictures' bytes in batches of 64. pixels: these
+           decoded and resized to 224 x 224.
 --seconds  The length of one turn. --trial: that of each setting that is tried before.
 
-Each reader's settings (workers, decoders) are tried once for each work. Those with the most rows a second and with the least CPU a row take turns then.
-All readers shuffle a window of the same number of rows, and the files are in the page cache. CPU is the user and system time of the reading
-process and of all processes below it, among them the daemon. The table has medians over the turns, and spdld's value divided by each reader's.
+Each reader's settings (workers, decoders) are tried once for each work. Those with the most rows a second and with the least CPU
+a row take turns then. All readers shuffle a window of the same number of rows, and the files are in the page cache. CPU is the
+user and system time of the reading process and of all processes below it, among them the daemon. The table has medians over the
+turns, and spdld's value divided by each reader's.
 
-All readers have their default settings for memory, by which spdld and others hold what they have decoded. The row "spdld, decoding anew" may
-hold less than the column, so that it decodes every row group in each epoch. The row "spdld" is held to the goals beside all loaders but
-the readers in ASIDE. The exit code is 1 where spdld misses a goal, unless --no-fail.
+All readers have their default settings for memory, by which spdld and others hold what they have decoded. The row "spdld,
+decoding anew" may hold less than the column, so that it decodes every row group in each epoch. The row "spdld" is held to the
+goals beside all loaders but the readers in ASIDE. The exit code is 1 where spdld misses a goal, unless --no-fail.
 """
 import argparse
 import json
@@ -30,10 +32,10 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(HERE.parent / "support"), str(HERE)]
-import figures  # noqa: E402
-import machine  # noqa: E402
-import own_daemon  # noqa: E402
-import readers  # noqa: E402
+import figures
+import machine
+import own_daemon
+import readers
 
 LIMIT_S = 300  # of one turn; the first one of a reader may write an index or a cache of its own
 WARM_S = 3  # more than an epoch
@@ -41,11 +43,12 @@ PICTURES = 2400
 # anew_bytes_max: less than the column unpacked, so that every epoch decodes it anew.
 TEXT = {"batch": 256, "window": 10_000, "length_max": 4096, "anew_bytes_max": 256 << 20}
 JPG = {"batch": 64, "window": 600, "length_max": 2 << 20, "anew_bytes_max": 192 << 20}
-WORKS = {"text-zstd": TEXT | {"work": "text", "folder": "text-zstd"}, "text-snappy": TEXT | {"work": "text", "folder": "text-snappy"},
+WORKS = {"text-zstd": TEXT | {"work": "text", "folder": "text-zstd"},
+         "text-snappy": TEXT | {"work": "text", "folder": "text-snappy"},
          "jpg": JPG | {"work": "jpg", "folder": "jpg"}, "pixels": JPG | {"work": "pixels", "folder": "jpg"}}
 OWN, ANEW = "spdld", "spdld, decoding anew"
-HEAD = ["reader", "rows a second", "spdld's rate by the reader's", "the same, decoding anew", "CPU µs a row", "spdld's CPU by the reader's",
-        "the same, decoding anew", "CPU of the daemon alone", "MB/s", "setting"]
+HEAD = ["reader", "rows a second", "spdld's rate by the reader's", "the same, decoding anew", "CPU µs a row",
+        "spdld's CPU by the reader's", "the same, decoding anew", "CPU of the daemon alone", "MB/s", "setting"]
 # These read in the process that trains, or are no loader's ordinary way: their rows stand in the table, beside the goals.
 ASIDE = ("pyarrow, in the trainer", "pyarrow, buffers")
 GOAL_RATE, GOAL_CPU = 1.5, 0.6
@@ -119,7 +122,8 @@ def quicker_decoder(python, data, seconds):
 
 
 def chosen(python, reader, work, data, seconds, more):
-    """Returns the settings of a reader with the most rows a second and with the least CPU a row, which may be the same. `more` keys are in all."""
+    """Returns the settings of a reader with the most rows a second and with the least CPU a row, which may be the same. `more`
+    keys are in all."""
     tried, settings = [], [setting | more for setting in settings_of(reader)]
     if len(settings) == 1:
         return settings if not is_own(reader) else [{}]

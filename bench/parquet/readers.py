@@ -1,8 +1,8 @@
 """The readers that peers.py measures. Each takes a job and gives endless batches, as (rows, bytes), in the process that calls it.
 
-A job has: reader, work ("text", "jpg" or "pixels"), folder (of .parquet files), batch, window (rows that are shuffled at a time), workers (of
-PyTorch's DataLoader; 0: it reads in this process), and decoder ("pil" or "torchvision"). A batch of texts or of jpg bytes is a list of objects and
-their lengths, unless a reader says otherwise; pixels are uint8 of 224 x 224.
+A job has: reader, work ("text", "jpg" or "pixels"), folder (of .parquet files), batch, window (rows that are shuffled at a time),
+workers (of PyTorch's DataLoader; 0: it reads in this process), and decoder ("pil" or "torchvision"). A batch of texts or of jpg
+bytes is a list of objects and their lengths, unless a reader says otherwise; pixels are uint8 of 224 x 224.
 """
 import io
 import itertools
@@ -89,7 +89,8 @@ def arrow_windows(job):
     files, waiting, rows = part_of_worker(files_of(job)), [], 0
     random.shuffle(files)
     for file in files:
-        for piece in pq.ParquetFile(file, memory_map=True).iter_batches(job["window"], columns=[COLUMNS[job["work"]]], use_threads=False):
+        for piece in pq.ParquetFile(file, memory_map=True).iter_batches(job["window"], columns=[COLUMNS[job["work"]]],
+                                                                        use_threads=False):
             waiting.append(piece)
             rows += len(piece)
             if rows >= job["window"]:
@@ -115,7 +116,8 @@ class ArrowRows:
 
 
 class ArrowBuffers:
-    """The values of a batch stay in one buffer of bytes, which a worker hands over in shared memory: what a careful hand can write."""
+    """The values of a batch stay in one buffer of bytes, which a worker hands over in shared memory: what a careful hand can
+    write."""
 
     def __init__(self, job):
         self.job = job
@@ -221,13 +223,16 @@ def spdld_spec(job):
     output = {"name": column, "from": column, "ops": [{"op": "bytes"}], "ragged": True, "length_max": job["length_max"]}
     if job["work"] == "pixels":
         output = {"name": column, "from": column, "ops": [{"op": "decode-image"}, {"op": "resize", "size": [SIDE, SIDE]}]}
-    source = {"type": "parquet", "uri": f"file://{job['folder']}"} | ({"stream_bytes_max": job["anew_bytes_max"]} if job["anew"] else {})
-    return {"name": "bench", "cache": "off", "source": source, "order": {"epochs": 0, "shuffle": "window", "window": job["window"]},
+    source = {"type": "parquet", "uri": f"file://{job['folder']}"} | ({"stream_bytes_max": job["anew_bytes_max"]}
+                                                                      if job["anew"] else {})
+    return {"name": "bench", "cache": "off", "source": source,
+            "order": {"epochs": 0, "shuffle": "window", "window": job["window"]},
             "batch": {"size": job["batch"]}, "output": [output]}
 
 
 def spdld(job):
-    """A daemon below this process. A batch is an array of bytes with offsets, or pixels. With `objects` its bytes become Python's bytes."""
+    """A daemon below this process. A batch is an array of bytes with offsets, or pixels. With `objects` its bytes become Python's
+    bytes."""
     import own_daemon
     with own_daemon.OwnDaemon(len(os.sched_getaffinity(0))) as daemon, daemon.attach(spdld_spec(job)) as loader:
         job["daemon_pid"] = daemon.process.pid
@@ -245,5 +250,6 @@ def spdld(job):
                 yield len(values), int(values.lengths.sum())
 
 
-READERS = {"spdld": spdld, "spdld, decoding anew": spdld, "spdld, objects": spdld, "pyarrow": pyarrow, "pyarrow, in the trainer": pyarrow,
+READERS = {"spdld": spdld, "spdld, decoding anew": spdld, "spdld, objects": spdld, "pyarrow": pyarrow,
+           "pyarrow, in the trainer": pyarrow,
            "pyarrow, buffers": pyarrow_buffers, "litdata": litdata, "datasets, streaming": hf_streaming, "datasets, map": hf_map}

@@ -11,8 +11,8 @@ cache's memory. What it assumes:
 - A thread takes a run of up to 32 samples, and at most a 2T-th of what is left of the batch (but 4), by two atomic additions
   (OpenBatch::take, Stream::count_taken). Each is on a cache line that all threads share: it holds the line for LINE ns, the
   time that a line takes from core to core (some 50 to 100 ns within a socket, and more between sockets).
-- A task that finds its batch taken takes the stream's lock once to leave it and to find its next run (Stream::leave), for LEAVE ns
-  and another SETTLE ns where it finishes the batch. Each time another core held the lock before, the lock's line and
+- A task that finds its batch taken takes the stream's lock once to leave it and to find its next run (Stream::leave), for LEAVE
+  ns and another SETTLE ns where it finishes the batch. Each time another core held the lock before, the lock's line and
   the lists' lines are moved: four times LINE.
 - A turn ends after 200 us. The thread takes the pool's lock three times then (submit, take, and the clock's look
   between), for POOL ns each, and two times LINE where another core held the lock before.
@@ -113,7 +113,8 @@ def main():
     for threads in map(int, args.threads.split(",")):
         rate, busy = simulate(threads, args)
         first = first or rate
-        print(f"{threads:7d}  {rate * 1e-6:11.2f}  {rate / first:9.2f}  {busy[0]:13.1f}  {busy[1]:11.1f}  {busy[2]:16.1f}  {busy[3]:11.1f}")
+        print(f"{threads:7d}  {rate * 1e-6:11.2f}  {rate / first:9.2f}  {busy[0]:13.1f}  {busy[1]:11.1f}  {busy[2]:16.1f}  "
+              f"{busy[3]:11.1f}")
 
 
 if __name__ == "__main__":

@@ -17,8 +17,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / "tests/stores"), str(ROOT / "bench/support")]
-import processes  # noqa: E402
-import s3_client  # noqa: E402
+import processes
+import s3_client
 
 WORKERS = 2  # of PyTorch's DataLoader
 BATCH = 64
@@ -39,7 +39,8 @@ class Curl:
         self.file.write("".join(f'url = "{client.presigned(key)}"\noutput = "/dev/null"\n' for key in job["keys"]))
         self.file.flush()
         self.command = ["curl", "--silent", "--show-error", "--fail", "--no-progress-meter", "--parallel", "--parallel-immediate",
-                        "--parallel-max", str(job["concurrency"]), "--config", self.file.name, "--write-out", "%{size_download}\n"]
+                        "--parallel-max", str(job["concurrency"]), "--config", self.file.name, "--write-out",
+                        "%{size_download}\n"]
 
     def read(self):
         with self.file:
@@ -75,8 +76,8 @@ class S3TorchConnector:
         store, self.in_worker = job["store"], in_worker
         os.environ.update(AWS_ACCESS_KEY_ID=store["access_key"], AWS_SECRET_ACCESS_KEY=store["secret_key"])
         self.dataset = s3torchconnector.S3MapDataset.from_prefix(
-            f"s3://{store['bucket']}/", region=store["region"], endpoint=store["endpoint"], transform=length_of if in_worker else whole,
-            s3client_config=s3torchconnector.S3ClientConfig(force_path_style=True))
+            f"s3://{store['bucket']}/", region=store["region"], endpoint=store["endpoint"],
+            transform=length_of if in_worker else whole, s3client_config=s3torchconnector.S3ClientConfig(force_path_style=True))
 
     def read(self):
         return through_loader(self.dataset, self.in_worker)
@@ -100,7 +101,8 @@ class ObstoreObjects:
 def obstore_of(job):
     from obstore.store import S3Store
     store = job["store"]
-    return S3Store(store["bucket"], endpoint=store["endpoint"], access_key_id=store["access_key"], secret_access_key=store["secret_key"],
+    return S3Store(store["bucket"], endpoint=store["endpoint"], access_key_id=store["access_key"],
+                   secret_access_key=store["secret_key"],
                    region=store["region"], virtual_hosted_style_request=False, client_options={"allow_http": True})
 
 
@@ -139,22 +141,25 @@ class ObstoreAsync:
 
 
 class Spdld:
-    """A daemon below this process, and a trainer in this process that takes the bytes of each object: the CPU is that of both, with
-    the daemon's start and the listing of the bucket. Needs PYTHONPATH and SPDLD_DAEMON, as own_daemon.use_build() sets them."""
+    """A daemon below this process, and a trainer in this process that takes the bytes of each object: the CPU is that of both,
+    with the daemon's start and the listing of the bucket. Needs PYTHONPATH and SPDLD_DAEMON, as own_daemon.use_build() sets
+    them."""
 
     def __init__(self, job):
         import own_daemon
         import spdld  # noqa: F401
         store, self.largest = job["store"], max(job["store"]["bytes"] // max(job["store"]["objects"], 1), 1)
         os.environ.update(AWS_ACCESS_KEY_ID=store["access_key"], AWS_SECRET_ACCESS_KEY=store["secret_key"])
-        more = (f'[[data.stores]]\nuri = "s3://{store["bucket"]}"\nendpoint = "{store["endpoint"]}"\nregion = "{store["region"]}"\n'
+        more = (f'[[data.stores]]\nuri = "s3://{store["bucket"]}"\nendpoint = "{store["endpoint"]}"\n'
+                f'region = "{store["region"]}"\n'
                 f'connections_max = {job["concurrency"]}\n')
         self.bucket, self.daemon = store["bucket"], own_daemon.OwnDaemon(len(os.sched_getaffinity(0)), more=more,
                                                                               limits=job.get("limits", ""))
 
     def spec(self):
         output = {"name": "bytes", "from": "image", "ops": [{"op": "bytes"}], "ragged": True, "length_max": self.largest}
-        return {"name": "bench", "cache": "off", "source": {"type": "image-folder", "uri": f"s3://{self.bucket}", "extensions": "bin"},
+        return {"name": "bench", "cache": "off", "source": {"type": "image-folder", "uri": f"s3://{self.bucket}",
+                                                            "extensions": "bin"},
                 "order": {"epochs": 1}, "batch": {"size": BATCH}, "output": [output]}
 
     def read(self):
@@ -166,7 +171,8 @@ class Spdld:
         return count, total
 
 
-PEERS = {"spdld": Spdld, "curl": Curl, "s3torchconnector": S3TorchConnector, "s3torchconnector-in-worker": lambda job: S3TorchConnector(job, True),
+PEERS = {"spdld": Spdld, "curl": Curl, "s3torchconnector": S3TorchConnector,
+         "s3torchconnector-in-worker": lambda job: S3TorchConnector(job, True),
          "obstore": Obstore, "obstore-in-worker": lambda job: Obstore(job, True), "obstore-async": ObstoreAsync}
 
 

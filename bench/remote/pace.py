@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Measures whether a store that answers late keeps up with a trainer: how long the trainer waits for batches.
 
-    bench/remote/pace.py [--build DIR] [--objects 16000] [--bytes 100000] [--delay-ms 50] [--rate 800] [--connections 128] [--depth 0]
+    bench/remote/pace.py [--build DIR] [--objects 16000] [--bytes 100000] [--delay-ms 50] [--rate 800] [--connections 128]
+                         [--depth 0]
 
-A proxy before the store adds the delay to every request. The trainer takes `rate` samples a second: after each batch it rests for the
-time that the batch lasts. A stall is the time that the trainer waits in next(). The first three seconds do not count. The script prints
-the longest stall, the sum of all stalls, and the samples a second as JSON.
+A proxy before the store adds the delay to every request. The trainer takes `rate` samples a second: after each batch it rests for
+the time that the batch lasts. A stall is the time that the trainer waits in next(). The first three seconds do not count. The
+script prints the longest stall, the sum of all stalls, and the samples a second as JSON.
 """
 import argparse
 import json
@@ -17,11 +18,11 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(HERE.parents[1] / "tests/stores"), str(HERE.parent / "support"), str(HERE)]
-import children  # noqa: E402
-import figures  # noqa: E402
-import machine  # noqa: E402
-import one  # noqa: E402
-import own_daemon  # noqa: E402
+import children
+import figures
+import machine
+import one
+import own_daemon
 
 WARM_S = 3
 
@@ -66,9 +67,11 @@ def main():
         raise SystemExit(f"all objects came within {WARM_S} s: take more objects.")
     waits = [wait for _, wait, _ in late]
     seconds = late[-1][0] - late[0][0]
-    print(json.dumps({"hardware": machine.hardware(), "connections": found.connections, "load": round(os.getloadavg()[0], 1), "steps": len(late),
+    print(json.dumps({"hardware": machine.hardware(), "connections": found.connections, "load": round(os.getloadavg()[0], 1),
+                      "steps": len(late),
                       "stall_ms_max": round(max(waits) * 1e3, 2), "stall_ms_p99": round(figures.quantile(waits, 0.99) * 1e3, 2),
-                      "stall_ms_sum": round(sum(waits) * 1e3, 1), "samples_a_second": round(sum(count for *_, count in late[1:]) / seconds, 1)}))
+                      "stall_ms_sum": round(sum(waits) * 1e3, 1),
+                      "samples_a_second": round(sum(count for *_, count in late[1:]) / seconds, 1)}))
 
 
 if __name__ == "__main__":

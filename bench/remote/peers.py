@@ -5,14 +5,15 @@
                           [--concurrency 32] [--rounds 3] [--out DIR]
 
 --build        the build directory of spdld, whose daemon and package are measured. Without it: the installed ones
---peers-from   the folder that `bench/compare/setup DIR remote` made. Without it, this Python must have the peers. It reads through spdld in any case, and needs numpy.
+--peers-from   the folder that `bench/compare/setup DIR remote` made. Without it, this Python must have the peers. It reads
+               through spdld in any case, and needs numpy.
 --delay-ms     a proxy before the store adds so much to every request
 --concurrency  requests at a time, where the reader can be told
 --out          a folder for remote.md and remote.json
 
 Each round runs every reader once, in a fresh process. CPU is the user and system time of the reading process and of all processes
-below it, without the store. The names that end in "-in-worker" leave the bytes in the processes of the DataLoader. The script prints
-medians over the rounds as JSON, and a table on standard error.
+below it, without the store. The names that end in "-in-worker" leave the bytes in the processes of the DataLoader. The script
+prints medians over the rounds as JSON, and a table on standard error.
 """
 import argparse
 import json
@@ -23,12 +24,12 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(HERE.parents[1] / "tests/stores"), str(HERE.parent / "support"), str(HERE)]
-import children  # noqa: E402
-import figures  # noqa: E402
-import machine  # noqa: E402
-import one  # noqa: E402
-import own_daemon  # noqa: E402
-import serve  # noqa: E402
+import children
+import figures
+import machine
+import one
+import own_daemon
+import serve
 
 LIMIT_S = 1200  # of one reader
 HEAD = ["reader", "CPU s per GB", "MB/s", "objects/s", "seconds", "CPU s"]
@@ -36,8 +37,10 @@ HEAD = ["reader", "CPU s per GB", "MB/s", "objects/s", "seconds", "CPU s"]
 
 def measure(python, peer, store, concurrency):
     """Returns the figures of one reader's run. Raises RuntimeError where it fails or did not read everything."""
-    job = {"peer": peer, "concurrency": concurrency, "store": store, "keys": [serve.key_of(number) for number in range(store["objects"])]}
-    done = subprocess.run([python, "-B", str(HERE / "one.py"), "-"], input=json.dumps(job), capture_output=True, text=True, timeout=LIMIT_S)
+    job = {"peer": peer, "concurrency": concurrency, "store": store,
+           "keys": [serve.key_of(number) for number in range(store["objects"])]}
+    done = subprocess.run([python, "-B", str(HERE / "one.py"), "-"], input=json.dumps(job), capture_output=True, text=True,
+                          timeout=LIMIT_S)
     if done.returncode != 0:
         raise RuntimeError((done.stderr.strip().splitlines() or ["no words"])[-1][:300])
     line = json.loads(done.stdout.splitlines()[-1])
@@ -48,8 +51,10 @@ def measure(python, peer, store, concurrency):
 
 
 def table(lines):
-    body = [[peer, f"{line['cpu_s_per_gb']:.2f}", f"{line['bytes'] / line['seconds'] / 1e6:.0f}", f"{line['objects'] / line['seconds']:.0f}",
-             f"{line['seconds']:.2f}", f"{line['cpu_s']:.2f}"] for peer, line in sorted(lines.items(), key=lambda pair: pair[1]["cpu_s"])]
+    body = [[peer, f"{line['cpu_s_per_gb']:.2f}", f"{line['bytes'] / line['seconds'] / 1e6:.0f}",
+             f"{line['objects'] / line['seconds']:.0f}",
+             f"{line['seconds']:.2f}", f"{line['cpu_s']:.2f}"]
+            for peer, line in sorted(lines.items(), key=lambda pair: pair[1]["cpu_s"])]
     return figures.markdown(HEAD, body)
 
 
@@ -84,11 +89,13 @@ def main():
                     print(f"{peer}: failed: {error}", file=sys.stderr, flush=True)
                     continue
                 lines.setdefault(peer, []).append(line)
-                print(f"round {turn + 1}: {peer}: {line['seconds']:.2f} s, {line['cpu_s']:.2f} s of CPU", file=sys.stderr, flush=True)
+                print(f"round {turn + 1}: {peer}: {line['seconds']:.2f} s, {line['cpu_s']:.2f} s of CPU",
+                      file=sys.stderr, flush=True)
     finally:
         store.close()
     medians = {peer: figures.medians(of_peer) for peer, of_peer in lines.items() if peer not in failed}
-    text = (f"{machine.hardware()}; {found.objects} objects of {found.bytes} bytes, {found.delay_ms:g} ms of delay, {found.concurrency} requests "
+    text = (f"{machine.hardware()}; {found.objects} objects of {found.bytes} bytes, {found.delay_ms:g} ms of delay, "
+            f"{found.concurrency} requests "
             f"at a time, medians of {found.rounds} rounds.\n\n{table(medians)}")
     measured = {"medians": medians, "failed": failed, "load_s": store.addresses["load_s"]}
     print(text, file=sys.stderr)

@@ -3,10 +3,10 @@
 
     bench/remote/serve.py [--objects 20000] [--bytes 100000] [--volumes 2] [--delay-ms 0] [--inline]
 
-The store is SeaweedFS on loopback, from the environment that tests/run makes. The bucket "bench" has the objects `<n // 1000>/<n>.bin`
-of random bytes, which anybody may read. With --delay-ms, the printed endpoint is a proxy before the store, which adds the delay to every
-request. With --inline, the objects lie in the store's index: a million objects of 10 bytes are loaded in about one and a half minutes.
-The script ends with its standard input, and by SIGTERM or SIGINT.
+The store is SeaweedFS on loopback, from the environment that tests/run makes. The bucket "bench" has the objects
+`<n // 1000>/<n>.bin` of random bytes, which anybody may read. With --delay-ms, the printed endpoint is a proxy before the store,
+which adds the delay to every request. With --inline, the objects lie in the store's index: a million objects of 10 bytes are
+loaded in about one and a half minutes. The script ends with its standard input, and by SIGTERM or SIGINT.
 """
 import argparse
 import os
@@ -18,9 +18,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "tests/stores"))
-import children  # noqa: E402
-import fault_proxy  # noqa: E402
-import seaweed  # noqa: E402
+import children
+import fault_proxy
+import seaweed
 
 BUCKET = "bench"
 POOL_BYTES = 8_000_000  # objects are windows of so many random bytes
@@ -45,8 +45,8 @@ class Served:
             self.store.make_bucket(BUCKET)
             began = time.monotonic()
             self.store.load(BUCKET, objects(options.objects, options.bytes))
-            self.told = {"bucket": BUCKET, "objects": options.objects, "bytes": options.objects * options.bytes, "delay_ms": options.delay_ms,
-                         "load_s": round(time.monotonic() - began, 2)}
+            self.told = {"bucket": BUCKET, "objects": options.objects, "bytes": options.objects * options.bytes,
+                         "delay_ms": options.delay_ms, "load_s": round(time.monotonic() - began, 2)}
             if options.delay_ms:
                 self.proxy = fault_proxy.Proxy(self.store.endpoint, rules=[{"kind": "delay", "ms": options.delay_ms}])
         except BaseException:

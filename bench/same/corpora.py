@@ -57,7 +57,8 @@ def bad_pictures():
     damaged[len(whole) // 2:len(whole) // 2 + 40] = draw.bytes(40)
     gif = io.BytesIO()
     picture(draw, 40, 30).save(gif, "GIF")
-    made.update({"bad-cut": whole[:len(whole) // 2], "bad-damaged": bytes(damaged), "bad-empty": b"", "bad-noise": draw.bytes(5000),
+    made.update({"bad-cut": whole[:len(whole) // 2], "bad-damaged": bytes(damaged), "bad-empty": b"",
+                 "bad-noise": draw.bytes(5000),
                  "bad-gif": gif.getvalue(), "bad-start": whole[:20], "bad-text": b"This is no picture."})
     return made
 

@@ -16,7 +16,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(HERE.parent / "support"))
-import own_daemon  # noqa: E402
+import own_daemon
 
 THREADS, CACHE_BYTES = 2, 1 << 30
 WAIT_S = 60

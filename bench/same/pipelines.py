@@ -74,13 +74,15 @@ def add_pixels(pipelines):
         for layout in ("NHWC", "NCHW"):
             add(f"normalize, {dtype} {layout}", "pictures", [image(crop(), FLIP, normalize(dtype=dtype, layout=layout))])
     for dtype, layout in (("float32", "NCHW"), ("float16", "NHWC"), ("bfloat16", "NHWC")):
-        add(f"convert, {dtype} {layout}", "pictures", [image(resize([50, 70]), convert(dtype=dtype, layout=layout, scale=1 / 255))])
+        add(f"convert, {dtype} {layout}", "pictures",
+            [image(resize([50, 70]), convert(dtype=dtype, layout=layout, scale=1 / 255))])
     add("normalize of 8-bit values", "pictures",
         [image(resize([40, 40]), {"op": "normalize", "mean": [120, 110, 100], "std": [60, 61, 62], "scale": 255})])
     for source in ("pictures", "odd"):
         add(f"not resized, {source}", source, [image(centre(64), FLIP)], order={"epochs": 2})
         add(f"colours before a resize, {source}", source, [image({"op": "invert", "p": 0.5}, crop(48))], order={"epochs": 2})
-        add(f"resampling = pillow, {source}", source, [image(crop(48), FLIP, resize([30, 40]), decode=AS_PILLOW)], order={"epochs": 2})
+        add(f"resampling = pillow, {source}", source, [image(crop(48), FLIP, resize([30, 40]), decode=AS_PILLOW)],
+            order={"epochs": 2})
         for cache in ("decoded", "packed", "indexed"):
             add(f"not resized, {source}, cache = {cache}", source, [image(centre(64), FLIP)], order={"epochs": 2}, cache=cache,
                 told={"is_kept": True})

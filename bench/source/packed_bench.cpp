@@ -61,7 +61,10 @@ int read_archive(const std::string& path) {
     }
     waiter.wait(count);
     for (uint64_t i = 0; i < count; ++i) {
-      if (!requests[i].ok) return std::fprintf(stderr, "%s\n", requests[i].error.message.c_str()), 1;
+      if (!requests[i].ok) {
+        std::fprintf(stderr, "%s\n", requests[i].error.message.c_str());
+        return 1;
+      }
       for (size_t f = 0; f < fields.size(); ++f) bytes += requests[i].bytes[f].size();
     }
   }

@@ -29,8 +29,8 @@ def draw_numbers(frames, clips):
 
 
 def mel_filters():
-    """Returns the weights of the mel bands as float32 [MELS, WINDOW / 2 + 1]: triangles on the scale of Slaney's Auditory Toolbox,
-    each with an area of one, which is what librosa draws by default."""
+    """Returns the weights of the mel bands as float32 [MELS, WINDOW / 2 + 1]: triangles on the scale of Slaney's Auditory
+    Toolbox, each with an area of one, which is what librosa draws by default."""
     import numpy
     linear, steps, knee = 200 / 3, 27 / numpy.log(6.4), 1000  # Hz a mel; mels for each e-fold; Hz from which on it is logarithmic
 

@@ -51,5 +51,6 @@ def finish(name, text, folder, measured=None, failed=False):
     """Ends a script: prints its text, saves the text as NAME.md and what was measured as NAME.json, and exits with code 1
     where it failed. For the folder, see save()."""
     print(text)
-    save(folder, {f"{name}.md": text, **({f"{name}.json": json.dumps(measured, indent=1) + "\n"} if measured is not None else {})})
+    save(folder, {f"{name}.md": text, **({f"{name}.json": json.dumps(measured, indent=1) + "\n"}
+                                         if measured is not None else {})})
     sys.exit(1 if failed else 0)

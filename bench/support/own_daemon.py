@@ -118,7 +118,8 @@ def make_clips_spec(work, folder, batch=8, epochs=1, name="bench", cache="off"):
 def make_sounds_spec(folder, batch=8, epochs=1, name="bench"):
     """Returns the spec for the work "audio"."""
     ops = [{"op": "decode-audio", "rate": clips.RATE, "samples": clips.RATE * clips.SECONDS},
-           {"op": "mel-spectrogram", "preset": "librosa", "mels": clips.MELS, "n_fft": clips.WINDOW, "hop": clips.HOP, "values": "log10"}]
+           {"op": "mel-spectrogram", "preset": "librosa", "mels": clips.MELS, "n_fft": clips.WINDOW, "hop": clips.HOP,
+            "values": "log10"}]
     return of_classes(folder, clips.SOUNDS, batch, epochs, name, {"name": "sound", "from": "image", "ops": ops})
 
 

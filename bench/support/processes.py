@@ -1,4 +1,5 @@
 """CPU time and memory of a process and of all processes below it, read from /proc."""
+import contextlib
 import os
 from pathlib import Path
 
@@ -27,10 +28,8 @@ def tree_cpu_s():
     own = os.times()
     total = own.user + own.system + own.children_user + own.children_system
     for pid in descendants(os.getpid()):
-        try:
+        with contextlib.suppress(OSError):  # it ended between the two looks, and was not waited for yet
             total += cpu_s(pid)
-        except OSError:  # it ended between the two looks, and was not waited for yet
-            pass
     return total
 
 

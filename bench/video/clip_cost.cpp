@@ -87,7 +87,11 @@ class Maker {
 
 struct Cost {
   double chain = 1e9, decoding = 1e9, index = 1e9;  // ms
-  void add(const Cost& other) { chain += other.chain, decoding += other.decoding, index += other.index; }
+  void add(const Cost& other) {
+    chain += other.chain;
+    decoding += other.decoding;
+    index += other.index;
+  }
 };
 
 Cost cost_of(const Bytes& file, uint64_t sample, int turns, Maker& maker, ffmpeg::VideoDecoder& decoder) {

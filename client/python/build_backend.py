@@ -15,9 +15,10 @@ import sysconfig
 import tempfile
 from pathlib import Path
 
+import mesonpy
+
 import build_needs
 import build_progress
-import mesonpy
 
 ROOT = Path(__file__).resolve().parents[2]
 TOO_NEW = "too-recent versioned symbols"  # in auditwheel's error

@@ -127,7 +127,7 @@ class AttachReply {
  public:
   virtual ~AttachReply() = default;
   // For all sentences that the client gets from now on. Called at most once, first.
-  virtual void hide(HiddenPaths /*paths*/) {}
+  virtual void hide(HiddenPaths /*paths*/) {}  // NOLINT(performance-unnecessary-value-param): overriders keep them
   virtual void preparing(std::string_view what, uint64_t done, uint64_t total) = 0;
   virtual void attached(std::unique_ptr<Attachment> attachment, const AttachedInfo& info) = 0;
   virtual void refused(const Error& error) = 0;

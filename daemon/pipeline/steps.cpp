@@ -77,7 +77,8 @@ class Ordered final : public Cut {
   // somewhat later than they are chosen.
   void expect(const sampler::EpochOrder& order, uint64_t place) const {
     const auto ahead = order.ahead(place, distance_);
-    if (ahead) pipeline_.listing().expect(*ahead, order.epoch() * pipeline_.samples() + place, 2 * distance_ + distance_ / 2);
+    if (ahead)
+      pipeline_.listing().expect(*ahead, order.epoch() * pipeline_.samples() + place, 2 * distance_ + distance_ / 2);
   }
 
   Orders::Found order_of(uint64_t epoch) {

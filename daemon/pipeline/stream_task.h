@@ -87,7 +87,10 @@ class Progress {
   size_t stage() const { return stage_; }        // an index of Pipeline::stages()
   uint32_t attempt() const { return attempt_; }  // 0: the sample itself; then its substitutes
 
-  void begin_sample() { stage_ = 0, attempt_ = bad_ = 0; }
+  void begin_sample() {
+    stage_ = 0;
+    attempt_ = bad_ = 0;
+  }
   void begin_anew() { stage_ = 0; }
   void go_on() { ++stage_; }
   // Another sample is to stand there, since this one can't be used. False: too many were tried.
@@ -138,7 +141,10 @@ class PoolWait {
  public:
   uint64_t since_ns() const { return since_ns_; }
   // `pending`: what the sample's stage has answered, for the pool thread; none: the stage is to begin there.
-  void begin(std::optional<StageOutcome> pending, uint64_t now_ns) { pending_ = pending, since_ns_ = now_ns; }
+  void begin(std::optional<StageOutcome> pending, uint64_t now_ns) {
+    pending_ = pending;
+    since_ns_ = now_ns;
+  }
   std::optional<StageOutcome> end() { return std::exchange(pending_, std::nullopt); }
 
  private:

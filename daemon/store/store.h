@@ -63,6 +63,7 @@ struct Read : Request {
     virtual uint8_t* room_for(Read& read, uint64_t bytes) = 0;
     // Within read_at_hand(), in place of room_for(): the bytes lie in the store's own memory, and stay as they are
     // while `keeper` is held. False: they are to be copied.
+    // NOLINTNEXTLINE(performance-unnecessary-value-param): overriders keep `keeper`
     virtual bool borrow(Read& /*read*/, std::span<const uint8_t> /*bytes*/, std::shared_ptr<const void> /*keeper*/) {
       return false;
     }

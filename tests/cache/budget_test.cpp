@@ -20,7 +20,6 @@ namespace spdld::budget_test {
 using namespace spdld;
 using namespace spdld::test;
 using cache::Cache;
-using cache::Found;
 using cache::Shelf;
 
 namespace {

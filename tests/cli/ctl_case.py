@@ -11,8 +11,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
-import cases  # noqa: E402
-from daemon import WAIT_S, Daemon, make_pictures, pipeline_text  # noqa: E402
+import cases
+from daemon import WAIT_S, Daemon, make_pictures, pipeline_text
 
 OPTIONS = cases.options("daemon", "ctl")
 FINE, WRONG, USAGE, NO_DAEMON = 0, 1, 2, 3
@@ -76,8 +76,8 @@ class DaemonCase(Case):
     @contextlib.contextmanager
     def trained(self, name):
         """A trainer takes from a pipeline of this name without end; all of its pictures are kept when the block begins."""
-        trainer = subprocess.Popen([OPTIONS.ctl, "bench", self.endless(name), "--epochs", "1000000000"], stdout=subprocess.DEVNULL,
-                                   env=self.daemon.environment())
+        trainer = subprocess.Popen([OPTIONS.ctl, "bench", self.endless(name), "--epochs", "1000000000"],
+                                   stdout=subprocess.DEVNULL, env=self.daemon.environment())
         try:
             until = time.monotonic() + WAIT_S
             while not self.is_in_full_swing(name):

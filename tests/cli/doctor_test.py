@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""`spdlctl doctor` on this machine: with a daemon and without one, with servers of stores that are there, gone, or wrong in time."""
+"""`spdlctl doctor` on this machine: with a daemon and without one, with servers of stores that are there, gone, or wrong in
+time."""
 import contextlib
 import http.server
 import json
@@ -119,8 +120,8 @@ class Doctor(Case):
             folder.chmod(0o755)
         self.environment["SPDLD_SOCKET"] = str(daemon.socket)
         self.settings()
-        done = subprocess.run([OPTIONS.ctl, "doctor", "--config", self.file, "-o", "json"], user=65534, group=65534, extra_groups=[],
-                              capture_output=True, text=True, timeout=60, env=self.environment)
+        done = subprocess.run([OPTIONS.ctl, "doctor", "--config", self.file, "-o", "json"], user=65534, group=65534,
+                              extra_groups=[], capture_output=True, text=True, timeout=60, env=self.environment)
         self.assertEqual((done.returncode, done.stderr), (WRONG, ""))
         socket_line = [one for one in json.loads(done.stdout)["checks"] if one["check"] == "socket"]
         self.assertEqual(socket_line[0]["level"], "FAIL")
@@ -176,8 +177,8 @@ class Journal(Case):
             with open(folder / "log", "w") as log:
                 status = os.fstat(log.fileno())
                 environment = {**os.environ, "JOURNAL_STREAM": stream.format(device=status.st_dev, inode=status.st_ino)}
-                daemon = subprocess.Popen([OPTIONS.daemon, "--config", folder / "spdld.toml", "--socket", folder / "s"], stderr=log,
-                                          env=environment)
+                daemon = subprocess.Popen([OPTIONS.daemon, "--config", folder / "spdld.toml", "--socket", folder / "s"],
+                                          stderr=log, env=environment)
                 try:
                     until = time.monotonic() + WAIT_S
                     while not (folder / "s").exists() and time.monotonic() < until:

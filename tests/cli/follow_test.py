@@ -56,7 +56,8 @@ class Follow(Case):
     def test_each_error_is_a_line_as_it_comes(self):
         follow = self.follow()
         self.train()
-        self.assertRegex(follow.stdout.readline(), r"^2\d\d\d-\S+Z  x  sample 4 \(class-0/a.*forged.jpg\)  epoch [01]  damaged: no picture")
+        self.assertRegex(follow.stdout.readline(),
+                         r"^2\d\d\d-\S+Z  x  sample 4 \(class-0/a.*forged.jpg\)  epoch [01]  damaged: no picture")
         self.train()
         self.assertRegex(follow.stdout.readline(), r"  sample 4 .*  \(\d+ times since 2\d\d\d-\S+Z\)\n$")
         out, err = self.end(follow)

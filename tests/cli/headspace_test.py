@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from ctl_case import FINE, NO_DAEMON, OPTIONS, USAGE, WAIT_S, WRONG, DaemonCase, cases, spdlctl  # noqa: E402
+from ctl_case import FINE, NO_DAEMON, OPTIONS, USAGE, WAIT_S, WRONG, DaemonCase, cases, spdlctl
 
 SECONDS = ("--seconds", "0.2")
 PIPELINE = """\

@@ -9,7 +9,7 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
-import cases  # noqa: E402
+import cases
 
 OPTIONS = cases.options("made-up", "ctl")
 WAIT_S = 20
@@ -25,7 +25,8 @@ class Hostile(unittest.TestCase):
     def run_ctl(self, answer, *words, **options):
         socket = self.folder / "socket"
         text = answer if isinstance(answer, str) else json.dumps(answer)
-        with subprocess.Popen([OPTIONS.made_up, socket, text], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as daemon:
+        with subprocess.Popen([OPTIONS.made_up, socket, text], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              text=True) as daemon:
             self.assertEqual(daemon.stdout.readline(), "listening\n")
             done = subprocess.run([OPTIONS.ctl, "--socket", socket, *words], capture_output=True, timeout=WAIT_S, **options)
             daemon.stdin.close()
@@ -33,7 +34,8 @@ class Hostile(unittest.TestCase):
         return done.returncode, done.stdout.decode(), done.stderr.decode()
 
     def page(self, *words, **options):
-        return self.run_ctl({"page": True, "address": "127.0.0.1:9464", "token_file": str(self.secret), "token": "", **options}, "page", *words)
+        return self.run_ctl({"page": True, "address": "127.0.0.1:9464", "token_file": str(self.secret), "token": "", **options},
+                            "page", *words)
 
     def test_no_file_is_read_because_a_daemon_names_it(self):
         for words in ((), ("-o", "json"), ("--config", str(self.folder / "none.toml")), ("--config", str(self.secret))):
@@ -75,15 +77,19 @@ class Hostile(unittest.TestCase):
         opener.write_text("#!/bin/sh\n")
         opener.chmod(0o755)
         environment = {"PATH": f"{self.folder}:/usr/bin:/bin", "DISPLAY": ":0", "XDG_RUNTIME_DIR": str(runtime)}
-        for changes in ({"address": '127.0.0.1:9464"><script>alert(1)</script>'}, {"address": "evil.example:80"}, {"address": "10.0.0.1:80"},
-                        {"address": "127.0.0.1:9464/#\x1b[31m"}, {"address": ""}, {"address": "unix:relative"}, {"token": '"><script>' + "x" * 20},
+        for changes in ({"address": '127.0.0.1:9464"><script>alert(1)</script>'}, {"address": "evil.example:80"},
+                        {"address": "10.0.0.1:80"},
+                        {"address": "127.0.0.1:9464/#\x1b[31m"}, {"address": ""}, {"address": "unix:relative"},
+                        {"token": '"><script>' + "x" * 20},
                         {"token": "x" * 300}, {"token": "short"}):
             with self.subTest(changes):
-                code, said, errors = self.run_ctl({"page": True, "address": "127.0.0.1:9464", "token_file": "", "token": "", **changes}, "page", env=environment)
+                code, said, errors = self.run_ctl({"page": True, "address": "127.0.0.1:9464", "token_file": "", "token": "",
+                                                   **changes}, "page", env=environment)
                 self.assertEqual((code, said), (1, ""))
                 self.assertIn("has no address of a page", errors)
                 self.assertEqual(list(runtime.iterdir()), [])
-        code, said, _ = self.run_ctl({"page": True, "address": "[::1]:9464", "token_file": "", "token": "a" * 32}, "page", env=environment)
+        code, said, _ = self.run_ctl({"page": True, "address": "[::1]:9464", "token_file": "", "token": "a" * 32}, "page",
+                                     env=environment)
         self.assertEqual((code, said.splitlines()[0]), (0, f"http://[::1]:9464/#token={'a' * 32}"))
         self.assertIn(f'content="0; url=http://[::1]:9464/#token={"a" * 32}"', (runtime / "spdld-page.html").read_text())
 
@@ -92,14 +98,16 @@ class Hostile(unittest.TestCase):
         name = "a" + steering + "\x1b[31m" + "b"
         error = {"name": name, "reason": name, "pipeline": name, "sample": 3, "count": 1, "kind": name,
                  "first": name, "last": name, "first_epoch": 0, "last_epoch": 0}
-        answers = {"errors": {"daemon_id": name, "errors": [error], "missing": [], "total": 1}, "status": {"name": name, "version": name, "pid": 1, "cpu": {"text": name}},
+        answers = {"errors": {"daemon_id": name, "errors": [error], "missing": [], "total": 1},
+                   "status": {"name": name, "version": name, "pid": 1, "cpu": {"text": name}},
                    "ls": {"pipelines": [{"name": name, "rings": 0}]}, "ping": {"version": name, "pid": 1, "name": name}}
         for command, answer in answers.items():
             for raw in (json.dumps(answer, ensure_ascii=False), json.dumps(answer)):
                 for words in ((command,), (command, "-o", "json")):
                     with self.subTest(words):
                         _, said, errors = self.run_ctl(raw, *words)
-                        self.assertEqual([c for c in said + errors if c in steering or (ord(c) < 32 and c != "\n")], [], said + errors)
+                        self.assertEqual([c for c in said + errors if c in steering or (ord(c) < 32 and c != "\n")],
+                                         [], said + errors)
                         if words[1:] and said:
                             self.assertEqual(json.loads(said), answer)
         _, said, _ = self.run_ctl(json.dumps(answers["ls"], ensure_ascii=False), "ls", "-o", "json")

@@ -40,7 +40,8 @@ class LastErrors(Case):
             self.assert_code(last, FINE)
             self.assertRegex(last.stdout, rf"^spdld [\d.]+, pid {pid}, written 2\d\d\d-")
             self.assertRegex(last.stdout, r"(?m)^small +the class folder empty holds no file ending in")
-            self.assertRegex(last.stdout, r"(?m)class-0/9.jpg +\d +\d+ +unsupported +a Photoshop picture: this build decodes JPEG")
+            self.assertRegex(last.stdout, r"(?m)class-0/9.jpg +\d +\d+ +unsupported +a Photoshop picture: "
+                                          r"this build decodes JPEG")
             document = json.loads(spdlctl("errors", "--last", "small", "-o", "json", env=environment).stdout)
             self.assertEqual([error["name"] for error in document["errors"]], ["class-0/9.jpg"])
             self.assertEqual(spdlctl("errors", "--last", "other", env=environment).stdout.splitlines()[-1], "no errors")

@@ -252,7 +252,8 @@ class Trimmed(LookingCase):
         sounds = self.folder / "sounds/a"
         sounds.mkdir(parents=True)
         for name in ("1.mp3", "2.mp3"):
-            subprocess.run(["ffmpeg", "-v", "error", "-f", "lavfi", "-i", "sine=duration=1", sounds / name], check=True, stdin=subprocess.DEVNULL)
+            subprocess.run(["ffmpeg", "-v", "error", "-f", "lavfi", "-i", "sine=duration=1", sounds / name], check=True,
+                           stdin=subprocess.DEVNULL)
         with open(sounds / "2.mp3", "ab") as file:
             file.write(bytes(5000))
         done = self.ctl("bench", self.file_of("sounds", text=SOUNDS.format(folder=sounds.parent)))
@@ -262,7 +263,8 @@ class Trimmed(LookingCase):
         trimmed = self.document("describe", "sounds")["trimmed"]
         self.assertGreater(trimmed["samples"], 0)
         self.assertEqual(trimmed["last"], 1)
-        self.assertRegex(self.ctl("describe", "sounds").stdout, r"trimmed .*left out of \d+ sounds?; the last one is of sample 1\n")
+        self.assertRegex(self.ctl("describe", "sounds").stdout,
+                         r"trimmed .*left out of \d+ sounds?; the last one is of sample 1\n")
 
 
 if __name__ == "__main__":

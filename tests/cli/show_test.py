@@ -3,7 +3,6 @@ import io
 import json
 import subprocess
 import tempfile
-import unittest
 from pathlib import Path
 
 import numpy as np
@@ -107,11 +106,13 @@ class Show(Case):
         Image.new("RGB", (64, 64), (100, 100, 100)).save(cls.folder / "coco/0.png")
         Image.new("RGB", (64, 32), (10, 20, 30)).save(cls.folder / "coco/1.png")
         square = [8, 20, 38, 20, 38, 50, 8, 50]
-        annotations = [{"id": 1, "image_id": 1, "category_id": 7, "bbox": [8, 20, 30, 30], "area": 900, "iscrowd": 0, "segmentation": [square]},
+        annotations = [{"id": 1, "image_id": 1, "category_id": 7, "bbox": [8, 20, 30, 30], "area": 900, "iscrowd": 0,
+                        "segmentation": [square]},
                        {"id": 2, "image_id": 1, "category_id": 9, "bbox": [50, 2, 10, 12], "area": 120, "iscrowd": 0,
                         "segmentation": [[50, 2, 60, 2, 60, 14, 50, 14]]}]
         (cls.folder / "coco.json").write_text(json.dumps({
-            "images": [{"id": number + 1, "file_name": f"{number}.png", "width": 64, "height": 64 - 32 * number} for number in range(2)],
+            "images": [{"id": number + 1, "file_name": f"{number}.png", "width": 64, "height": 64 - 32 * number}
+                       for number in range(2)],
             "annotations": annotations, "categories": [{"id": 7, "name": "cat"}, {"id": 9, "name": "d\x1b[31mog"}]}))
 
     def pipeline(self, text, name="pipeline.toml"):
@@ -148,13 +149,14 @@ class Show(Case):
     def test_normalised_pictures_have_their_colours_again(self):
         for dtype in ("float32", "float16", "bfloat16"):
             for layout in ("NCHW", "NHWC"):
-                ops = PLAIN + (f', {{ op = "normalize", mean = [0.485, 0.456, 0.406], std = [0.229, 0.224, 0.225], dtype = "{dtype}", '
-                               f'layout = "{layout}" }}')
+                ops = PLAIN + (', { op = "normalize", mean = [0.485, 0.456, 0.406], std = [0.229, 0.224, 0.225], '
+                               f'dtype = "{dtype}", layout = "{layout}" }}')
                 sheet, _ = self.sheet(self.flat(ops), "--samples", 1, "--width", WIDTH_OF_TWO)
                 self.assert_flat(tile(sheet, 1), COLOURS["green"], 1 if dtype != "float32" else 0)
 
     def test_grey_pictures_and_scaled_ones(self):
-        grey = PLAIN.replace('"decode-image"', '"decode-image", colours = "grey"') + ', { op = "convert", dtype = "float32", scale = 0.25 }'
+        grey = (PLAIN.replace('"decode-image"', '"decode-image", colours = "grey"')
+                + ', { op = "convert", dtype = "float32", scale = 0.25 }')
         sheet, _ = self.sheet(self.flat(grey), "--samples", 1, "--width", WIDTH_OF_TWO)
         self.assert_flat(tile(sheet, 0), COLOURS["green"])
         self.assert_flat(tile(sheet, 1), [np.asarray(Image.new("RGB", (1, 1), COLOURS["green"]).convert("L")).item()] * 3)
@@ -208,7 +210,8 @@ class Show(Case):
         self.assert_code(done, FINE)
         paper, green = "24;24;28", ";".join(map(str, COLOURS["green"]))
         line = f"\x1b[38;2;{green};48;2;{green}m" + "\u2580" * 16
-        line += f"\x1b[38;2;{paper};48;2;{paper}m" + "\u2580" * GAP + f"\x1b[38;2;{green};48;2;{green}m" + "\u2580" * 16 + "\x1b[0m\n"
+        line += f"\x1b[38;2;{paper};48;2;{paper}m" + "\u2580" * GAP
+        line += f"\x1b[38;2;{green};48;2;{green}m" + "\u2580" * 16 + "\x1b[0m\n"
         gap = f"\x1b[38;2;{paper};48;2;{paper}m" + "\u2580" * (2 * 16 + GAP) + "\x1b[0m\n"
         self.assertEqual(done.stdout, "sample 0: green/0.png (before, image)\n" + line * 8 + gap * 2 + "label: 0 (green)\n")
 
@@ -235,7 +238,8 @@ class Show(Case):
         (self.folder / "deep/a").mkdir(parents=True)
         values = np.linspace(2000, 3000, SIDE).astype(np.uint16)
         Image.fromarray(np.tile(values, (SIDE, 1))).save(self.folder / "deep/a/0.png")
-        ops = '{ op = "decode-image", colours = "grey", bits = 16 }, { op = "resize", size = [64, 64] }, { op = "convert", dtype = "uint16" }'
+        ops = ('{ op = "decode-image", colours = "grey", bits = 16 }, { op = "resize", size = [64, 64] }, { op = "convert", '
+               'dtype = "uint16" }')
         pipeline = self.pipeline(FLAT.format(ops=ops, shuffle="false").replace('"pictures"', '"deep"'))
         sheet, _ = self.sheet(pipeline, "--samples", 1, "--width", WIDTH_OF_TWO)
         for column in (0, 1):
@@ -250,9 +254,12 @@ class Show(Case):
         mask = np.zeros((32, 64), np.uint8)
         mask[8:24, 10:30], mask[8:24, 40:60] = 1, 255
         Image.fromarray(mask).save(self.folder / "pairs/masks/a.png")
-        text = BOXES[:BOXES.index('[[output]]\nname = "boxes"')].replace('type = "coco"', 'type = "image-pairs"').replace('"coco.json"', '"pairs"')
-        text = text.replace('images = "coco"', 'images = "images"\nmasks = "masks"\nnames = ["ground", "thing"]').replace("[64, 64]", "[32, 64]")
-        text += '[[output]]\nname = "classes"\nfrom = "mask"\nview = "v"\nops = [{ op = "decode-mask", dtype = "int64", fill = 255 }]\n'
+        text = BOXES[:BOXES.index('[[output]]\nname = "boxes"')].replace('type = "coco"', 'type = "image-pairs"').replace(
+            '"coco.json"', '"pairs"')
+        text = text.replace('images = "coco"', 'images = "images"\nmasks = "masks"\nnames = ["ground", "thing"]').replace(
+            "[64, 64]", "[32, 64]")
+        text += ('[[output]]\nname = "classes"\nfrom = "mask"\nview = "v"\n'
+                 'ops = [{ op = "decode-mask", dtype = "int64", fill = 255 }]\n')
         sheet, _ = self.sheet(self.pipeline(text + "[batch]\nsize = 1\n"), "--width", WIDTH_OF_TWO)
         grey = (100, 100, 100)
         for pixels, thing, untold in ((tile(sheet, 0, height=32), 20, 50), (tile(sheet, 1, height=32), 43, 13)):
@@ -272,7 +279,8 @@ class Show(Case):
         (self.folder / "moving" / "one").mkdir(parents=True)
         frames[0].save(self.folder / "moving/one/a.gif", save_all=True, append_images=frames[1:], duration=100)
         ops = '{ op = "decode-image", frames = 3 }, { op = "resize", size = [64, 64] }, { op = "convert", layout = "NCTHW" }'
-        text = FLAT.format(ops=ops, shuffle="false").replace('"pictures"', '"moving"').replace('"png"', '"gif"').replace("size = 2", "size = 1")
+        text = FLAT.format(ops=ops, shuffle="false").replace('"pictures"', '"moving"').replace('"png"', '"gif"').replace(
+            "size = 2", "size = 1")
         sheet, _ = self.sheet(self.pipeline(text), "--samples", 1, "--width", 2 * MARGIN + 4 * SIDE + 3 * GAP)
         for i, colour in enumerate(COLOURS.values()):
             self.assertTrue((np.abs(tile(sheet, i + 1).astype(int) - colour) <= 1).all(), i)
@@ -292,7 +300,8 @@ class Show(Case):
         path = self.folder / "other.png"
         done = self.ctl("show", self.flat(), path, "-o", "json", "--samples", 1)
         with Image.open(path) as picture:
-            self.assertEqual(json.loads(done.stdout), {"file": str(path), "samples": 1, "width": picture.width, "height": picture.height})
+            self.assertEqual(json.loads(done.stdout), {"file": str(path), "samples": 1, "width": picture.width,
+                                                       "height": picture.height})
 
     def test_nothing_is_kept_and_no_pipeline_stays_busy(self):
         self.sheet(self.flat())

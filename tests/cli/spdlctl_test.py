@@ -110,10 +110,12 @@ class WithoutDaemon(Case):
     def test_check_knows_the_types_of_outputs_that_follow_a_view(self):
         done = spdlctl("check", ROOT / "config/examples/detection.toml")
         self.assert_code(done, FINE)
-        self.assertIn("gives image (uint8), boxes (float32, ragged), classes (int64, ragged), corners (float32, padded);", done.stdout)
+        self.assertIn("gives image (uint8), boxes (float32, ragged), classes (int64, ragged), corners (float32, padded);",
+                      done.stdout)
 
     def test_check_says_how_the_cache_is_bounded(self):
-        for text, said in (('ram_bytes_max = "256 MiB"\nfolder = "/mnt/ssd"', "a cache of at most 256 MiB and 64.0 GiB in /mnt/ssd"),
+        for text, said in (('ram_bytes_max = "256 MiB"\nfolder = "/mnt/ssd"',
+                            "a cache of at most 256 MiB and 64.0 GiB in /mnt/ssd"),
                            ('ram_bytes_max = 0\nfolder = "/mnt/ssd"', "a cache of at most 64.0 GiB in /mnt/ssd"),
                            ("ram_bytes_max = 0", "no cache")):
             with self.subTest(text=text):
@@ -214,7 +216,8 @@ class WithDaemon(DaemonCase):
         some = self.folder / "some.listing"
         some.write_text("\n".join(head + lines[3:9]) + "\n")
         text = pipeline_text(self.folder / "pictures", "chosen")
-        text = text.replace("[order]", f'[order]\ninclude = "{some}"').replace("[source]", f'[source]\nfingerprint = "{fingerprint}"')
+        text = text.replace("[order]", f'[order]\ninclude = "{some}"').replace(
+            "[source]", f'[source]\nfingerprint = "{fingerprint}"')
         chosen = self.folder / "chosen.toml"
         chosen.write_text(text)
         self.assertEqual(self.document("bench", chosen, "--epochs", 1)["images"], 6)

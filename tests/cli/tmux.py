@@ -37,7 +37,8 @@ class Tmux:
         self.tmux("kill-server")
 
     def tmux(self, *words):
-        done = subprocess.run(["tmux", "-L", self.name, *map(str, words)], env=self.environment, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(["tmux", "-L", self.name, *map(str, words)], env=self.environment, capture_output=True,
+                              text=True, timeout=60)
         if done.returncode:
             raise AssertionError(f"tmux {words}: {done.stderr}")
         return done.stdout
@@ -67,7 +68,8 @@ class Tmux:
     def pid_of(self, name):
         """The process of this name that runs in the terminal."""
         shell = self.tmux("display-message", "-p", "-t", "t", "#{pane_pid}").strip()
-        for line in subprocess.run(["ps", "--ppid", shell, "-o", "pid=,comm="], capture_output=True, text=True).stdout.splitlines():
+        for line in subprocess.run(["ps", "--ppid", shell, "-o", "pid=,comm="], capture_output=True,
+                                   text=True).stdout.splitlines():
             pid, command = line.split()
             if command == name:
                 return int(pid)

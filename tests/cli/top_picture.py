@@ -15,9 +15,9 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
-from daemon import Daemon, make_pictures  # noqa: E402
-from terminal_picture import picture  # noqa: E402
-from tmux import Tmux  # noqa: E402
+from daemon import Daemon, make_pictures
+from terminal_picture import picture
+from tmux import Tmux
 
 COLUMNS, ROWS, SEEN_AFTER_S = 100, 24, 14
 
@@ -32,7 +32,8 @@ epochs = 0
 [[output]]
 name = "image"
 from = "image"
-ops = [ {{ op = "decode-image" }}, {{ op = "random-resized-crop", size = [224, 224] }}, {{ op = "normalize", mean = [0.485, 0.456, 0.406], std = [0.229, 0.224, 0.225] }} ]
+ops = [ {{ op = "decode-image" }}, {{ op = "random-resized-crop", size = [224, 224] }},
+        {{ op = "normalize", mean = [0.485, 0.456, 0.406], std = [0.229, 0.224, 0.225] }} ]
 [[output]]
 name = "label"
 from = "class"
@@ -51,7 +52,8 @@ while True:
 """
 
 # Name, the pictures' sides, cache, samples of a batch, ranks, seconds of a trainer's step.
-JOBS = (("imagenet-train", (500, 375), 'cache = "decoded"', 32, 2, 0.4), ("finetune-large", (1600, 1200), 'cache = "off"', 16, 1, 0),
+JOBS = (("imagenet-train", (500, 375), 'cache = "decoded"', 32, 2, 0.4),
+        ("finetune-large", (1600, 1200), 'cache = "off"', 16, 1, 0),
         ("clip-eval", (320, 240), 'cache = "encoded"', 16, 1, 0.5))
 DAMAGED = "clip-eval"  # the job that has a damaged picture
 

@@ -105,7 +105,8 @@ class Live(DaemonCase):
                 self.assertRegex(coloured, "\x1b\\[[0-9;]*3[23]m")
                 drawn = picture(coloured, 80).convert("RGB")
                 seen = {colour for _, colour in drawn.getcolors(1 << 20)}
-                near = [colour for colour in COLOURS.values() if any(sum(abs(a - b) for a, b in zip(colour, other)) < 40 for other in seen)]
+                near = [colour for colour in COLOURS.values() if any(sum(abs(a - b) for a, b in zip(colour, other)) < 40
+                                                                     for other in seen)]
                 self.assertTrue(near, seen)
                 self.assertGreater(drawn.width, 600)
             environment = {**self.daemon.environment(), "NO_COLOR": "1"}
@@ -135,8 +136,8 @@ class Live(DaemonCase):
             with self.subTest(name=name):
                 terminal, side = pty.openpty()
                 before = termios.tcgetattr(side)
-                done = subprocess.run([OPTIONS.ctl, "top"], stdin=side, stdout=side, stderr=subprocess.PIPE, text=True, timeout=WAIT_S,
-                                      env={**self.daemon.environment(), "TERM": name})
+                done = subprocess.run([OPTIONS.ctl, "top"], stdin=side, stdout=side, stderr=subprocess.PIPE,
+                                      text=True, timeout=WAIT_S, env={**self.daemon.environment(), "TERM": name})
                 self.assertEqual(done.returncode, WRONG)
                 self.assertIn(said, done.stderr)
                 self.assertIn("--batch", done.stderr)

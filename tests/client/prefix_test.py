@@ -10,8 +10,8 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
-import cases  # noqa: E402
-from daemon import pipeline_text  # noqa: E402
+import cases
+from daemon import pipeline_text
 
 OPTIONS = cases.options("build", "libdir", "other", "other-libdir")
 PROGRAM = '#!/bin/sh\necho "this is $0"\nexit 3\n'

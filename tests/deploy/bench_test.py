@@ -18,12 +18,12 @@ from PIL import Image
 ROOT = Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / "tests/support"), str(ROOT / "bench/support")]
-import cases  # noqa: E402
-import clips  # noqa: E402
-import figures  # noqa: E402
-import objects  # noqa: E402
-from daemon import make_pictures  # noqa: E402
-from media_files import make_media  # noqa: E402
+import cases
+import clips
+import figures
+import objects
+from daemon import make_pictures
+from media_files import make_media
 
 OPTIONS = cases.options("build")
 WAIT_S = 150
@@ -61,7 +61,8 @@ class Scripts(unittest.TestCase):
 
     def test_compare(self):
         out = self.folder / "compare"
-        done = run("compare/run.py", *self.options("--rounds", 2, "--epochs", 1, "--peers-from", self.folder / "none", "--out", out,
+        done = run("compare/run.py", *self.options("--rounds", 2, "--epochs", 1, "--peers-from", self.folder / "none", "--out",
+                                                   out,
                                                    "--peers", "spdld,spdld-encoded,spdld-decoded,spdld-free,spdld-uint8,bare,tf"))
         result = json.loads((out / "result.json").read_text())
         for name in ("spdld", "spdld-encoded", "spdld-decoded", "spdld-free", "spdld-uint8", "bare"):
@@ -104,17 +105,19 @@ class Scripts(unittest.TestCase):
             self.skipTest("bare_video is not built, because FFmpeg's libraries are not installed")
         for label in ("cat", "dog"):
             (self.folder / name / label).mkdir(parents=True)
-            subprocess.run(["ffmpeg", "-v", "error", "-f", "lavfi", "-i", f"testsrc2=size=64x48:rate=30:duration={seconds}", "-c:v",
-                            "libx264", "-sc_threshold", "0", *map(str, coded), str(self.folder / name / label / "0.mp4")], check=True)
+            subprocess.run(["ffmpeg", "-v", "error", "-f", "lavfi", "-i", f"testsrc2=size=64x48:rate=30:duration={seconds}",
+                            "-c:v",
+                            "libx264", "-sc_threshold", "0", *map(str, coded), str(self.folder / name / label / "0.mp4")],
+                           check=True)
         return self.folder / name
 
     def test_compare_clips(self):
         out, videos = self.folder / "clips", self.make_videos("videos", 4, "-g", 12)
-        for work, clips in (("clips", 1), ("clips-4", 4)):
-            run("compare/run.py", videos, "--build", OPTIONS.build, "--rounds", 2, "--peers-from", self.folder / "none", "--work", work,
-                "--out", out, "--peers", "bare-video,bare,torchcodec,torch")
+        for work, count in (("clips", 1), ("clips-4", 4)):
+            run("compare/run.py", videos, "--build", OPTIONS.build, "--rounds", 2, "--peers-from",
+                self.folder / "none", "--work", work, "--out", out, "--peers", "bare-video,bare,torchcodec,torch")
             result, text = json.loads((out / "result.json").read_text()), (out / "table.md").read_text()
-            self.assertEqual([line["clips"] for line in result["lines"]["bare-video"]], [clips, clips], result["skipped"])
+            self.assertEqual([line["clips"] for line in result["lines"]["bare-video"]], [count, count], result["skipped"])
             self.assertIn("no torchcodec/bin/python", result["skipped"]["torchcodec"])
             for name in ("bare", "torch"):
                 self.assertEqual(result["skipped"][name], f"it does not do the work {work}")
@@ -124,7 +127,8 @@ class Scripts(unittest.TestCase):
 
     def test_bare_video_decodes_what_must_be_decoded(self):
         def frames_of_a_clip(name, seconds, *coded):
-            done = subprocess.run([Path(OPTIONS.build) / "bench/compare/bare_video", self.make_videos(name, seconds, *coded), "2"],
+            done = subprocess.run([Path(OPTIONS.build) / "bench/compare/bare_video", self.make_videos(name, seconds, *coded),
+                                   "2"],
                                   capture_output=True, text=True, check=True, timeout=WAIT_S)
             return json.loads(done.stdout)["frames"]
 
@@ -132,12 +136,14 @@ class Scripts(unittest.TestCase):
         only = 61 / 30  # seconds, so that the clip begins at the first frame
         self.assertEqual(frames_of_a_clip("no-b-frames", only, "-g", 300, "-bf", 0), 61)
         # Of "IBBBPBBBP..." a frame in four is wanted, and the frames between them are skipped.
-        self.assertEqual(frames_of_a_clip("b-frames", only, "-g", 300, "-bf", 3, "-b_strategy", 0, "-x264-params", "b-pyramid=none"), 16)
+        self.assertEqual(frames_of_a_clip("b-frames", only, "-g", 300, "-bf", 3, "-b_strategy", 0, "-x264-params",
+                                          "b-pyramid=none"), 16)
 
     def test_bare_video_without_videos(self):
         self.make_videos("some", 1, "-g", 12)
         for folder, words in ((self.folder / "some", "shorter than a clip"), (self.pictures, "holds no .mp4 files")):
-            done = subprocess.run([Path(OPTIONS.build) / "bench/compare/bare_video", folder], capture_output=True, text=True, timeout=WAIT_S)
+            done = subprocess.run([Path(OPTIONS.build) / "bench/compare/bare_video", folder], capture_output=True,
+                                  text=True, timeout=WAIT_S)
             self.assertEqual(done.returncode, 1)
             self.assertIn(words, done.stderr)
 
@@ -239,7 +245,8 @@ class Scripts(unittest.TestCase):
         rows, done = self.same_bytes(refusing, "paths", 1)
         self.assertEqual(rows["paths"][:2], ["**no**", "not compared: AFTER: InvalidError: not this one"])
         self.assertIn("Pipelines: 1. Tensors compared: 0. ", done.stdout)
-        done = run("same_bytes.py", OPTIONS.build, OPTIONS.build, "--corpus", self.pictures, "--only", "no such pipeline", wanted=1)
+        done = run("same_bytes.py", OPTIONS.build, OPTIONS.build, "--corpus", self.pictures, "--only",
+                   "no such pipeline", wanted=1)
         self.assertIn("nothing was compared", done.stderr)
         done = run("same_bytes.py", OPTIONS.build, self.folder, "--corpus", self.pictures, wanted=1)
         self.assertIn("holds no spdld", done.stderr)
@@ -335,7 +342,7 @@ class Objects(unittest.TestCase):
         for each in listed["annotations"]:
             left, top, across, down = each["bbox"]
             width, height = sizes[each["image_id"]]
-            self.assertTrue(0 <= left and 0 <= top and left + across <= width + 0.02 and top + down <= height + 0.02, each)
+            self.assertTrue(left >= 0 and top >= 0 and left + across <= width + 0.02 and top + down <= height + 0.02, each)
             self.assertTrue(0 < each["area"] <= len(each["segmentation"]) * across * down, each)
 
     def test_what_a_loader_gave_is_counted(self):
@@ -370,7 +377,8 @@ class Soak(unittest.TestCase):
         noise = [0.3, -0.2, 0.1, -0.3, 0.2, -0.1] * 5
         still = [{"minutes": minute, "memory": 50 + noise[minute], "descriptors": 20, "threads": 9} for minute in range(30)]
         self.assertEqual([grows for *_, grows in soak.judge(still)], [False, False, False])
-        leaking = [{**each, "memory": each["memory"] + each["minutes"], "descriptors": 20 + each["minutes"] // 5} for each in still]
+        leaking = [{**each, "memory": each["memory"] + each["minutes"], "descriptors": 20 + each["minutes"] // 5}
+                   for each in still]
         self.assertEqual([grows for *_, grows in soak.judge(leaking)], [True, True, False])
 
 

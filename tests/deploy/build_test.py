@@ -12,8 +12,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests/support"), str(ROOT / "client/python")]
 sys.dont_write_bytecode = True
-import build_needs  # noqa: E402
-import cases  # noqa: E402
+import build_needs
+import cases
 
 # Found by every C library, or not needed for the wheel; the Python interpreter's own is looked at as Python.h.
 NOT_LOOKED_AT = {"threads", "dl", "parquet"}

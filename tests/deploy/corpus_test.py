@@ -16,7 +16,7 @@ from PIL import Image
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
-import cases  # noqa: E402
+import cases
 
 COUNT, CLASSES = 12, 3
 
@@ -89,7 +89,8 @@ class Corpus(unittest.TestCase):
 
 def probe(path, *asked):
     """Returns what ffprobe says of a file, as it writes JSON."""
-    said = subprocess.run(["ffprobe", "-v", "error", "-of", "json", *asked, str(path)], capture_output=True, text=True, timeout=100)
+    said = subprocess.run(["ffprobe", "-v", "error", "-of", "json", *asked, str(path)], capture_output=True,
+                          text=True, timeout=100)
     if said.returncode != 0:
         raise RuntimeError(said.stderr)
     return json.loads(said.stdout)
@@ -117,7 +118,8 @@ class Videos(unittest.TestCase):
             self.assertEqual(list(digest(folder)), ["000/000000.mp4", "000/000002.mp4", "001/000001.mp4"])
             path = folder / "001/000001.mp4"
             stream = probe(path, "-show_entries", "stream=codec_name,width,height,pix_fmt,r_frame_rate")["streams"]
-            self.assertEqual(stream, [{"codec_name": "h264", "width": 64, "height": 48, "pix_fmt": "yuv420p", "r_frame_rate": "30/1"}])
+            self.assertEqual(stream, [{"codec_name": "h264", "width": 64, "height": 48, "pix_fmt": "yuv420p",
+                                       "r_frame_rate": "30/1"}])
             frames = self.frames_of(path)
             self.assertEqual(len(frames), 300)
             self.assertEqual([number for number, frame in enumerate(frames) if frame["key_frame"]], list(range(0, 300, gop)))
@@ -131,14 +133,15 @@ class Videos(unittest.TestCase):
         self.assertEqual(len(set(files.values())), 2)
         self.assertEqual(digest(self.make("again", "--count", 2)), files)
         self.assertFalse(set(digest(self.make("other", "--count", 2, "--seed", 1)).values()) & set(files.values()))
-        said = subprocess.run(["ffmpeg", "-v", "error", "-i", folder / "000/000000.mp4", "-f", "framemd5", "-"], capture_output=True,
-                              text=True, timeout=100)
+        said = subprocess.run(["ffmpeg", "-v", "error", "-i", folder / "000/000000.mp4", "-f", "framemd5", "-"],
+                              capture_output=True, text=True, timeout=100)
         sums = [line.split(",")[-1] for line in said.stdout.splitlines() if not line.startswith("#")]
         self.assertEqual((said.returncode, len(sums)), (0, 300), said.stderr)
         self.assertGreater(len(set(sums)), 270)  # the encoder may repeat a frame
 
     def test_what_it_refuses(self):
-        for options, words in ((("--size", "63x48"), "even numbers"), (("--size", "64"), "even numbers"), (("--audio", "wav"), "flac, mp3"),
+        for options, words in ((("--size", "63x48"), "even numbers"), (("--size", "64"), "even numbers"),
+                               (("--audio", "wav"), "flac, mp3"),
                                (("--gop", 0), "at least 1")):
             made = run("make_videos.py", "/nowhere/videos", *options)
             self.assertEqual(made.returncode, 2)
@@ -176,8 +179,8 @@ class Sounds(unittest.TestCase):
         self.assertEqual(digest(self.make("again", "--count", 2, "--classes", 1, "--audio", "flac")), files)
         self.assertFalse(set(digest(self.make("other", "--count", 2, "--classes", 1, "--audio", "flac", "--seed", 1)).values())
                          & set(files.values()))
-        said = subprocess.run(["ffmpeg", "-v", "error", "-i", folder / "000/000000.flac", "-f", "s16le", "-"], capture_output=True,
-                              timeout=100)
+        said = subprocess.run(["ffmpeg", "-v", "error", "-i", folder / "000/000000.flac", "-f", "s16le", "-"],
+                              capture_output=True, timeout=100)
         samples = np.frombuffer(said.stdout, "<i2").reshape(-1, 2)
         self.assertEqual(len(samples), 441000)
         self.assertTrue((samples.std(axis=0) > 500).all() and (abs(samples.astype(int)).max(axis=0) < 32767).all())
@@ -213,7 +216,8 @@ class PipelineFile(unittest.TestCase):
         self.assertNotIn("label", made.stdout)
 
     def test_a_folder_of_videos_or_sounds(self):
-        for word, names, wanted in (("clip", ("a.mp4", "b.webm", "c.txt"), '"mp4,webm"'), ("mel", ("a.MP3", "b.mp3", "c.jpg"), '"mp3"')):
+        for word, names, wanted in (("clip", ("a.mp4", "b.webm", "c.txt"), '"mp4,webm"'),
+                                    ("mel", ("a.MP3", "b.mp3", "c.jpg"), '"mp3"')):
             folder = self.folder / word
             (folder / "one").mkdir(parents=True)
             for name in names:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
-import cases  # noqa: E402
+import cases
 
 OPTIONS = cases.options("build", "daemon", "ctl")
 EXPOSURE_MAX = 2.0
@@ -131,13 +131,14 @@ class Installed(unittest.TestCase):
         self.assertIn('ram_bytes_max = "auto"       # "auto": a quarter of the memory', example)
         self.assertIn('inflight_bytes_max = "auto"               # of all pipelines; "auto": a sixteenth of the memory', example)
         self.assertIn('decode_bytes_max = "auto"               # of all pipelines; "auto": an eighth of the memory', example)
-        self.assertIn('listing_bytes_max = "auto"         # memory of all listings; "auto": an eighth of the usable memory', example)
+        self.assertIn('listing_bytes_max = "auto"         # memory of all listings; "auto": an eighth of the usable memory',
+                      example)
         for name, staged in (("spdld.service", 0), ("spdld-gpu.conf", 8 * default("gpu", "staging_bytes_max"))):
             limits = self.settings(name)
             high, most = (gib(limits[key][0]) for key in ("MemoryHigh", "MemoryMax"))
             self.assertLess(high, most)
-            # A quarter for the cache, a sixteenth for samples in flight, an eighth each for decoding and for listings, and a sixteenth
-            # for all else.
+            # A quarter for the cache, a sixteenth for samples in flight, an eighth each for decoding and for listings, and a
+            # sixteenth for all else.
             shares = high / 4 + high / 16 + high / 8 + high / 8
             self.assertLessEqual(held + staged + shares, high - high / 16, name)
         threads = greatest("decode") + greatest("fetch")
@@ -228,8 +229,8 @@ class Installed(unittest.TestCase):
         with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
             closed = opened(one, self.units(Path(one))[0])
             more = opened(other, self.gpu_service(Path(other), "stores")) - closed
-        self.assertEqual(more, {"PrivateNetwork=", "RestrictAddressFamilies=~AF_(INET|INET6)", "RestrictAddressFamilies=~AF_NETLINK",
-                                "IPAddressDeny="})
+        self.assertEqual(more, {"PrivateNetwork=", "RestrictAddressFamilies=~AF_(INET|INET6)",
+                                "RestrictAddressFamilies=~AF_NETLINK", "IPAddressDeny="})
 
     def test_systemd_takes_the_drop_in_for_gpus(self):
         with tempfile.TemporaryDirectory() as folder:

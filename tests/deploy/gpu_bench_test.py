@@ -11,10 +11,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / "tests/support"), str(ROOT / "bench/gpu")]
-import cases  # noqa: E402
-import jobs  # noqa: E402
-import report  # noqa: E402
-from daemon import make_pictures  # noqa: E402
+import cases
+import jobs
+import report
+from daemon import make_pictures
 
 OPTIONS = cases.options("build")
 FAKE_DRIVER = Path(OPTIONS.build) / "tests/support/fake_cuda/fake_cuda_run"
@@ -57,8 +57,8 @@ class Packed(unittest.TestCase):
             elif "cannot be imported" not in row["remark"]:
                 self.assertIn(row["outcome"], (report.PASS, report.MEASURED), row)
         for name in ("equal in numpy: cpu", "READY to tensor: cpu", "descriptor readable to spdld_next's tensor: cpu",
-                     "memory after killed trainers: cpu", "batch in use when the daemon is killed: cpu", "named pipeline: cpu", "time of an attach: cpu",
-                     "other batches beside the forked workers of a killed trainer: cpu"):
+                     "memory after killed trainers: cpu", "batch in use when the daemon is killed: cpu", "named pipeline: cpu",
+                     "time of an attach: cpu", "other batches beside the forked workers of a killed trainer: cpu"):
             self.assertIn(rows[name]["outcome"], (report.PASS, report.MEASURED, report.NOT_POSSIBLE), name)
         for name in ("equal in torch: fd", "equal in jax: handle", "matrix products while fed 3 GB/s: fd",
                      "memory after killed trainers: handle", "trainer of another user: fd", "MIG", "end of the copy to READY",

@@ -1,4 +1,5 @@
-"""deploy/quickstart_pipeline.py and quickstart_trainer.py beside a real daemon: pictures, videos and sounds become batches and a sheet."""
+"""deploy/quickstart_pipeline.py and quickstart_trainer.py beside a real daemon: pictures, videos and sounds become batches and a
+sheet."""
 import subprocess
 import sys
 import tempfile
@@ -11,9 +12,9 @@ from PIL import Image
 ROOT = Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "tests/support"))
-import cases  # noqa: E402
-from daemon import Daemon, make_pictures  # noqa: E402
-from media_files import make_media  # noqa: E402
+import cases
+from daemon import Daemon, make_pictures
+from media_files import make_media
 
 OPTIONS = cases.options("daemon")
 WAIT_S = 60

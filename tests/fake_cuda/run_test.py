@@ -6,7 +6,7 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
-import cases  # noqa: E402
+import cases
 
 OPTIONS = cases.options("run")
 PROGRAM = """

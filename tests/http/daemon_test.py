@@ -15,8 +15,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
-import cases  # noqa: E402
-from daemon import WAIT_S, Daemon  # noqa: E402
+import cases
+from daemon import WAIT_S, Daemon
 
 OPTIONS = cases.options("daemon", "ctl")
 TOKEN = "0123456789abcdef" * 2
@@ -34,7 +34,8 @@ def wait_for(what, said):
 
 
 def target_of(entry):
-    """Returns what an entry of /proc/PID/fd refers to, or "" where it has just been closed, such as a connection that has ended."""
+    """Returns what an entry of /proc/PID/fd refers to, or "" where it has just been closed, such as a connection that has
+    ended."""
     try:
         return os.readlink(entry)
     except FileNotFoundError:
@@ -139,7 +140,8 @@ class Listening(Case):
                 path = Path(folder, mode)
                 daemon = self.daemon(f'listen = "unix:{path}"\nsocket_mode = "{mode}"')
                 self.logged(daemon, "monitoring: HTTP at unix:")
-                script = ("import socket, sys\ntry:\n    socket.socket(socket.AF_UNIX).connect(sys.argv[1])\n    print('connected')\n"
+                script = ("import socket, sys\ntry:\n    socket.socket(socket.AF_UNIX).connect(sys.argv[1])\n"
+                          "    print('connected')\n"
                           "except OSError as error:\n    print(type(error).__name__)\n")
                 done = subprocess.run([sys.executable, "-c", script, path], user=NOBODY, group=NOBODY, extra_groups=[],
                                       capture_output=True, text=True, timeout=WAIT_S)
@@ -198,7 +200,8 @@ class Activation(Case):
                 connection = http.client.HTTPConnection(*web.getsockname(), timeout=WAIT_S)
                 self.addCleanup(connection.close)
                 self.assertEqual(self.ask(connection, "/readyz")[0], 200)
-                pinged = subprocess.run([OPTIONS.ctl, "ping", "--socket", Path(folder, "s")], capture_output=True, text=True, timeout=WAIT_S)
+                pinged = subprocess.run([OPTIONS.ctl, "ping", "--socket", Path(folder, "s")], capture_output=True,
+                                        text=True, timeout=WAIT_S)
                 self.assertIn(f"pid {process.pid}", pinged.stdout)
 
     def test_a_socket_that_nobody_listens_at_is_told(self):

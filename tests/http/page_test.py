@@ -15,17 +15,18 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/http"))
 sys.path.insert(0, str(ROOT / "tests/support"))
-import browser  # noqa: E402
-import cases  # noqa: E402
-from daemon import Daemon  # noqa: E402
-from served import TOKEN, WAIT_S, ServedCase, wait_for  # noqa: E402
+import browser
+import cases
+from daemon import Daemon
+from served import TOKEN, WAIT_S, ServedCase, wait_for
 
 OPTIONS = cases.options("daemon", "ctl")
 
 
 def spdlctl(*words, env=None):
     return subprocess.run([OPTIONS.ctl, *map(str, words)], capture_output=True, text=True, timeout=WAIT_S * 2,
-                          env={name: value for name, value in (env or os.environ).items() if name not in ("DISPLAY", "WAYLAND_DISPLAY")})
+                          env={name: value for name, value in (env or os.environ).items()
+                               if name not in ("DISPLAY", "WAYLAND_DISPLAY")})
 
 
 class Page(ServedCase):
@@ -45,14 +46,16 @@ class Page(ServedCase):
         self.wait_until_live(chromium)
         chromium.wait_for(lambda: chromium.value("document.querySelectorAll('.sheet canvas').length") == 4)
         # Whatever limits, the sentence says how the trainer fares.
-        chromium.wait_for(lambda: re.search(r"trainer.*\.$", chromium.value("(document.querySelector('.verdict p') || {}).innerText") or ""))
+        chromium.wait_for(lambda: re.search(r"trainer.*\.$", chromium.value(
+            "(document.querySelector('.verdict p') || {}).innerText") or ""))
         chromium.wait_for(lambda: chromium.value("document.querySelectorAll('.chart .stroke').length") == 3)
         text = chromium.text()
-        for words in ("small", "running", "samples a second", "Source", "Fetch", "Decode", "Ring", "Trainer", "batches/s", "Sessions",
-                      "class-1/3.jpg", "could not be used", "Output image, 32 × 32 × 3 uint8"):
+        for words in ("small", "running", "samples a second", "Source", "Fetch", "Decode", "Ring", "Trainer",
+                      "batches/s", "Sessions", "class-1/3.jpg", "could not be used", "Output image, 32 × 32 × 3 uint8"):
             self.assertIn(words, text)
         self.assertRegex(text, r"[1-9][\d.,]*( k)?/s")
-        self.assertEqual(chromium.value("document.documentElement.scrollWidth"), chromium.value("window.innerWidth"), "it is too wide")
+        self.assertEqual(chromium.value("document.documentElement.scrollWidth"), chromium.value("window.innerWidth"),
+                         "it is too wide")
         own = f"http://127.0.0.1:{self.port}/"
         self.assertTrue(chromium.requests)
         self.assertEqual([url for url in chromium.requests if not url.startswith((own, "data:"))], [])
@@ -143,7 +146,8 @@ class Page(ServedCase):
         address = f"http://127.0.0.1:{self.port}/\n"
         settings = Path(self.enterContext(tempfile.TemporaryDirectory())) / "other.toml"
         text = own.read_text()
-        for change, why in ((lambda: settings.write_text(text.replace("127.0.0.1:0", "127.0.0.1:1")), "is not the file of the daemon"),
+        for change, why in ((lambda: settings.write_text(text.replace("127.0.0.1:0", "127.0.0.1:1")),
+                             "is not the file of the daemon"),
                             (lambda: settings.write_text("listen = "), "is no valid file"),
                             (lambda: settings.write_text(text), "is open to others"),
                             (lambda: settings.unlink(), "No such file")):
@@ -171,17 +175,19 @@ class OtherDaemons(unittest.TestCase):
         return daemon
 
     def test_a_daemon_without_a_page_says_how_to_get_one(self):
-        for http, words in (("", "this daemon has no page: set listen and page = true"),
-                            ('[http]\nlisten = "127.0.0.1:0"\n', "serves no page at 127.0.0.1:")):
-            daemon = self.daemon(http)
-            done = wait_for(lambda: (lambda one: one if words in one.stderr else None)(spdlctl("page", env=daemon.environment())), words)
+        for settings, words in (("", "this daemon has no page: set listen and page = true"),
+                                ('[http]\nlisten = "127.0.0.1:0"\n', "serves no page at 127.0.0.1:")):
+            daemon = self.daemon(settings)
+            done = wait_for(lambda: (lambda one: one if words in one.stderr
+                                     else None)(spdlctl("page", env=daemon.environment())), words)
             self.assertEqual((done.returncode, done.stdout), (1, ""))
 
     def test_a_unix_socket_is_reached_by_ssh(self):
         with tempfile.TemporaryDirectory() as folder:
             path = f"{folder}/http.sock"
             daemon = self.daemon(f'[http]\nlisten = "unix:{path}"\npage = true\n')
-            done = wait_for(lambda: (lambda one: one if one.returncode == 0 else None)(spdlctl("page", env=daemon.environment())), "no page")
+            done = wait_for(lambda: (lambda one: one if one.returncode == 0
+                                     else None)(spdlctl("page", env=daemon.environment())), "no page")
             self.assertIn("http://localhost:9464/\n", done.stdout)
             self.assertRegex(done.stdout, rf"ssh -N -L 9464:{re.escape(path)} \S*NODE")
 

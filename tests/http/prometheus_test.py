@@ -16,8 +16,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/http"))
 sys.path.insert(0, str(ROOT / "tests/support"))
-import cases  # noqa: E402
-from served import TOKEN, WAIT_S, ServedCase, wait_for  # noqa: E402
+import cases
+from served import TOKEN, WAIT_S, ServedCase, wait_for
 
 OPTIONS = cases.options("daemon", "ctl")
 DEPLOY = ROOT / "deploy/prometheus"
@@ -95,7 +95,8 @@ class Scraped(ServedCase):
             cls.address = f"127.0.0.1:{probe.getsockname()[1]}"
         data = cls.folder / "prometheus"
         (cls.folder / "prometheus.yml").write_text(
-            f"global: {{scrape_interval: 1s, evaluation_interval: 1s}}\nrule_files: ['{DEPLOY}/spdld.rules.yml']\nscrape_configs:\n"
+            f"global: {{scrape_interval: 1s, evaluation_interval: 1s}}\nrule_files: ['{DEPLOY}/spdld.rules.yml']\n"
+            "scrape_configs:\n"
             f"  - job_name: spdld\n    authorization: {{credentials_file: '{cls.token}'}}\n"
             f"    static_configs: [{{targets: ['127.0.0.1:{cls.port}']}}]\n")
         log = cls.enterClassContext(open(cls.folder / "prometheus.log", "w"))

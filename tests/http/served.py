@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
-from daemon import WAIT_S, Daemon, make_pictures, pipeline_text  # noqa: E402
+from daemon import WAIT_S, Daemon, make_pictures, pipeline_text
 
 TOKEN = "0123456789abcdef" * 2
 

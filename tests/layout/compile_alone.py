@@ -9,29 +9,17 @@ Exit code 1: a file does not compile by itself.
 """
 import argparse
 import concurrent.futures
-import json
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import own_units
+
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "alone"
 SHOWN_MAX = 2000  # characters that the compiler says of one file
-
-
-def set_up():
-    """The command of each file in a build where each has its own, with the headers that the build generates."""
-    if not (BUILD / "build.ninja").exists():
-        subprocess.run(["meson", "setup", BUILD, ROOT, "-Dunity=off", "-Dpython=disabled", "-Dparquet=enabled", "-Dbench=disabled"],
-                       check=True, stdout=subprocess.DEVNULL, env={**os.environ, "CXX": "clang++", "CC": "clang"})
-    targets = json.loads(subprocess.run(["meson", "introspect", "--targets", BUILD], check=True, capture_output=True).stdout)
-    made = [os.path.relpath(file, BUILD) for target in targets if target["type"] == "custom"
-            for file in target["filename"] if file.endswith((".h", ".inc"))]
-    subprocess.run(["ninja", "-C", BUILD, *made], check=True, stdout=subprocess.DEVNULL)
-    return {os.path.realpath(BUILD / entry["file"]): entry["command"]
-            for entry in json.loads((BUILD / "compile_commands.json").read_text())}
 
 
 def compile_one(command):
@@ -45,10 +33,11 @@ def main():
     parser.add_argument("--since", metavar="REVISION")
     parser.add_argument("files", nargs="*")
     options = parser.parse_args()
-    commands = set_up()
+    commands = own_units.set_up(ROOT, BUILD, "-Dpython=disabled", "-Dparquet=enabled", "-Dbench=disabled")
     wanted = {os.path.realpath(file) for file in options.files}
     if options.since:
-        differing = subprocess.run(["git", "-C", ROOT, "diff", "--name-only", options.since], check=True, capture_output=True, text=True)
+        differing = subprocess.run(["git", "-C", ROOT, "diff", "--name-only", options.since], check=True,
+                                   capture_output=True, text=True)
         wanted |= {os.path.realpath(ROOT / name) for name in differing.stdout.split()}
     chosen = sorted(file for file in commands if file in wanted or not (options.files or options.since))
     failed = 0

@@ -11,8 +11,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
-import cases  # noqa: E402
-import one_test  # noqa: E402
+import cases
+import one_test
 
 REPORT = """<?xml version="1.0"?><Catch name="a"><Group name="a">
 <TestCase name="fine"><Section name="s"><OverallResults successes="1" failures="0"/></Section>

@@ -1,6 +1,5 @@
 """The order of the house, as one table, and a look at every source file whether it keeps to it."""
 import re
-from pathlib import Path
 
 LOWEST = ("utf8", "proto", "config", "config/condition", "config/text")
 BASE = (*LOWEST, "daemon/base", "daemon/base/system", "daemon/base/formats")
@@ -15,11 +14,12 @@ PICTURES = ("daemon/media/image/codecs", "daemon/media/image/kernels", "daemon/m
             "daemon/media/image/operations")
 FFMPEG = ("daemon/media/ffmpeg/libraries", "daemon/media/ffmpeg/packets", "daemon/media/ffmpeg/sound",
           "daemon/media/ffmpeg/pictures", "daemon/media/ffmpeg")
-SIBLINGS = ("daemon/source", "daemon/source/files", "daemon/source/fetching", "daemon/source/lists", "daemon/sampler", "daemon/media",
-            "daemon/mixing", "daemon/memory")
+SIBLINGS = ("daemon/source", "daemon/source/files", "daemon/source/fetching", "daemon/source/lists",
+            "daemon/sampler", "daemon/media", "daemon/mixing", "daemon/memory")
 # What stands above the media knows none of them, but for the values that `from` takes out of JSON.
 BELOW_PIPELINE = (*BASE, "daemon/store", *SIBLINGS, "daemon/media/text/json", "daemon/batch", "daemon/cache", "daemon/rows")
-NODE = ("daemon/node/settings", "daemon/node/access", "daemon/node/pipelines", "daemon/node/seats", "daemon/node/reports", "daemon/node")
+NODE = ("daemon/node/settings", "daemon/node/access", "daemon/node/pipelines", "daemon/node/seats",
+        "daemon/node/reports", "daemon/node")
 BELOW_NODE = (*BELOW_PIPELINE, "daemon/pipeline", "daemon/pipeline/order", "daemon/delivery", "daemon/control", "daemon/metrics",
               "daemon/http", "daemon/store/remote")
 CLIENT = ("client/src/calls", "client/src/gpu", "client/src/ring", "client/src")
@@ -255,7 +255,7 @@ def rings():
 
 def described_rooms(page):
     """Room -> its sentence, of the table of docs/architecture.md."""
-    return {room: sentence for room, sentence in re.findall(r"^\| `([\w/]+)/` \| ([^|]+?) \|", page, re.MULTILINE)}
+    return dict(re.findall(r"^\| `([\w/]+)/` \| ([^|]+?) \|", page, re.MULTILINE))
 
 
 def files_of(root):

@@ -7,8 +7,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
-import cases  # noqa: E402
-import layout  # noqa: E402
+import cases
+import layout
 
 
 # A feature, its room, words of the page's sentence on that room that no other room's sentence has together, and where it stands.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
-import cases  # noqa: E402
+import cases
 
 TABLES = {"operations.inc": ("OPERATION",), "batch_operations.inc": ("BATCH_OPERATION",), "sources.inc": ("SOURCE",)}
 # Rooms that are an operation's or a source's own.

@@ -7,8 +7,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
-import bare_numbers  # noqa: E402
-import cases  # noqa: E402
+import bare_numbers
+import cases
 
 
 class TheMediaRooms(unittest.TestCase):
@@ -46,7 +46,8 @@ class TheMediaRooms(unittest.TestCase):
 
 class TheLook(unittest.TestCase):
     def test_finds_bare_numbers_in_source(self):
-        for text in ('not_decoded(kName, "a compression of kind " + std::to_string(number))', 'return damaged("colours of the unknown kind "\n  + to_string(kind));',
+        for text in ('not_decoded(kName, "a compression of kind " + std::to_string(number))',
+                     'return damaged("colours of the unknown kind "\n  + to_string(kind));',
                      'snprintf(text, 9, "marker 0x%02x", marker)', '"the codec " + std::to_string(id)', 'out << std::hex << tag;',
                      '"compression number " + std::to_string(n)'):
             self.assertEqual(len(bare_numbers.in_source("\n" + text)), 1, text)
@@ -57,9 +58,11 @@ class TheLook(unittest.TestCase):
             self.assertEqual(bare_numbers.in_source(text), [], text)
 
     def test_finds_bare_numbers_in_sentences(self):
-        for text in ("a TIFF with a compression of kind 4", "Unsupported marker type 0xf7", "codec 86018 is not known", "Error number -22 occurred"):
+        for text in ("a TIFF with a compression of kind 4", "Unsupported marker type 0xf7", "codec 86018 is not known",
+                     "Error number -22 occurred"):
             self.assertTrue(bare_numbers.in_sentence(text), text)
-        for text in ("a TIFF with samples of 20 bits", "a GIF of 3 frames", "JPEG 2000 data", "1 of 5 codes", "the H.264 format of 10 bits"):
+        for text in ("a TIFF with samples of 20 bits", "a GIF of 3 frames", "JPEG 2000 data", "1 of 5 codes",
+                     "the H.264 format of 10 bits"):
             self.assertEqual(bare_numbers.in_sentence(text), "", text)
 
 

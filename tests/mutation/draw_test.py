@@ -10,10 +10,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
-import cases  # noqa: E402
-import drawing  # noqa: E402
-import operators  # noqa: E402
-import trials  # noqa: E402
+import cases
+import drawing
+import operators
+import trials
 
 OPTIONS = cases.options("build")
 HERE = ROOT / "tests/mutation"

@@ -12,10 +12,8 @@ import hashlib
 import json
 import random
 import re
-import shlex
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from pathlib import Path
 
 import mutants
 import operators

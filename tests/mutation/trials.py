@@ -1,4 +1,5 @@
 """Trials of mutants in a copy of a tree, which has a build folder of its own."""
+import contextlib
 import hashlib
 import json
 import os
@@ -15,7 +16,7 @@ import compile_apart
 
 SUPPORT = Path(__file__).resolve().parents[1] / "support"
 sys.path.insert(0, str(SUPPORT))
-from claimed_folder import claim  # noqa: E402
+from claimed_folder import claim
 
 # As in tests/run, so that the compiler cache has all that the tests' own builds compiled.
 SETUP = ("-Dwerror=true", "--buildtype=debugoptimized", "-Dcpp_args=-g1", "-Dc_args=-g1")
@@ -173,10 +174,8 @@ class Copy:
 
     @staticmethod
     def end_group(process):
-        try:
+        with contextlib.suppress(ProcessLookupError):  # all of them have ended
             os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass  # all of them have ended
         process.wait()
 
     def check_unchanged(self, runs):

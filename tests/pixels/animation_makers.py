@@ -1,4 +1,5 @@
-"""Animations and pages that are refused where three frames of them are wanted, as a name, the content and a part of the sentence."""
+"""Animations and pages that are refused where three frames of them are wanted, as a name, the content and a part of the
+sentence."""
 import struct
 
 import numpy as np

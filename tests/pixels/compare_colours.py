@@ -3,8 +3,9 @@
 
     compare_colours.py PIXEL_DUMP
 
-Each operation is given numbers that leave nothing to chance. The values are the same where torchvision computes with integers, and within 1
-where it computes in float32. A random order, of channels or of color-jitter's four changes, gives one of torchvision's orders.
+Each operation is given numbers that leave nothing to chance. The values are the same where torchvision computes with integers,
+and within 1 where it computes in float32. A random order, of channels or of color-jitter's four changes, gives one of
+torchvision's orders.
 """
 import itertools
 import pathlib
@@ -19,7 +20,7 @@ from dump import Daemon
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/python/scripts"))
-from torchvision_v2 import is_there, load_torchvision_v2  # noqa: E402
+from torchvision_v2 import is_there, load_torchvision_v2
 
 SKIPPED = 77  # Meson's
 SIZES = [(61, 47), (128, 96), (3, 3), (2, 5), (20, 1), (1, 1)]  # width, height
@@ -112,7 +113,8 @@ def works(F):
     add('{ op = "invert", p = 0 }', lambda x: x, 0)
     add('{ op = "grayscale" }', lambda x: F.rgb_to_grayscale(x, 3), 1)
     add('{ op = "grayscale", channels = 1 }', lambda x: F.rgb_to_grayscale(x, 1), 1)
-    add('{ op = "posterize", bits = 3, p = 1 }, { op = "invert", p = 1 }, { op = "solarize", threshold = 90, p = 1 }, { op = "equalize", p = 1 }',
+    add('{ op = "posterize", bits = 3, p = 1 }, { op = "invert", p = 1 }, { op = "solarize", threshold = 90, p = 1 }, '
+        '{ op = "equalize", p = 1 }',
         lambda x: F.equalize(F.solarize(F.invert(F.posterize(x, 3)), 90)), 0)
     add('{ op = "brightness", factor = 1.3 }, { op = "horizontal-flip", p = 1 }, { op = "autocontrast", p = 1 }',
         lambda x: F.autocontrast(F.horizontal_flip(F.adjust_brightness(x, 1.3))), 0)
@@ -130,7 +132,8 @@ def check(name, ours, theirs, bound):
     delta = np.abs(ours.astype(int) - theirs.astype(int))
     if ours.shape != theirs.shape or delta.max() > bound:
         FAILED.append(name)
-        print(f"FAILED {name}: {ours.shape} {theirs.shape}, at most {delta.max()} apart, {np.mean(delta > bound):.4f} beyond the bound")
+        print(f"FAILED {name}: {ours.shape} {theirs.shape}, at most {delta.max()} apart, {np.mean(delta > bound):.4f} beyond "
+              "the bound")
 
 
 def torched(picture):
@@ -144,7 +147,8 @@ def untorched(tensor):
 def check_shape(F, program, folder, pictures, colours):
     """Pictures of one size, by their numbers."""
     for number, picture in pictures.items():
-        Image.fromarray(picture.squeeze(2) if colours == "grey" else picture).save(pathlib.Path(folder, f"{colours}-{number}.png"))
+        Image.fromarray(picture.squeeze(2) if colours == "grey"
+                        else picture).save(pathlib.Path(folder, f"{colours}-{number}.png"))
     shape = next(iter(pictures.values())).shape
     chains = [(ops, *of) for ops, of in works(F).items()] + [(ops, of, 1) for ops, of in blurs(F, shape)]
     for ops, function, bound in chains:

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Holds the daemon's augmentations for detection to torchvision v2's, with the numbers that the daemon draws, and its masks to pycocotools'.
+"""Holds the daemon's augmentations for detection to torchvision v2's, with the numbers that the daemon draws, and its masks to
+pycocotools'.
 
     compare_detection.py VIEW_DUMP
 
-torchvision's own class chooses the crops, and takes its random numbers from the daemon's streams: the crops, the pixels, the masks and the
-labels are the same, bit for bit; resized pixels are within 1. Boxes are within a ten-thousandth of a pixel, since the daemon mirrors them
-behind a crop. The masks of objects are those that pycocotools draws, from polygons and from run lengths.
+torchvision's own class chooses the crops, and takes its random numbers from the daemon's streams: the crops, the pixels, the
+masks and the labels are the same, bit for bit; resized pixels are within 1. Boxes are within a ten-thousandth of a pixel, since
+the daemon mirrors them behind a crop. The masks of objects are those that pycocotools draws, from polygons and from run lengths.
 """
 import json
 import pathlib
@@ -21,8 +22,8 @@ from dump import Program
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PYCOCOTOOLS = ROOT / "build" / "pycocotools"  # tests/run puts it there
 sys.path[1:1] = [str(ROOT / "tests/python/scripts"), str(ROOT / "tests" / "support"), str(PYCOCOTOOLS)]
-from draws import Draw  # noqa: E402
-from torchvision_v2 import is_there, load_torchvision_v2  # noqa: E402
+from draws import Draw
+from torchvision_v2 import is_there, load_torchvision_v2
 
 SKIPPED = 77  # Meson's
 PICTURES = 200
@@ -56,7 +57,8 @@ class Views(Program):
 
     def of(self, sample, fields):
         """The tensors by their names, or a text: the error. A field is a path or a list."""
-        asked = {name: {"file": str(of)} if isinstance(of, pathlib.Path) else {"text": json.dumps(of)} for name, of in fields.items()}
+        asked = {name: {"file": str(of)} if isinstance(of, pathlib.Path) else {"text": json.dumps(of)}
+                 for name, of in fields.items()}
         self.process.stdin.write(json.dumps({"sample": sample, "fields": asked}).encode() + b"\n")
         self.process.stdin.flush()
         answer = json.loads(self.process.stdout.readline())
@@ -140,7 +142,8 @@ def check_shapes(program, folder):
                     FAILED.append(f"shapes of {width} x {height}: {got}")
                     continue
                 for ours, shape in zip(got["masks"], shapes):
-                    kind = "polygons" if isinstance(shape, list) else "packed runs" if isinstance(shape["counts"], str) else "runs"
+                    kind = ("polygons" if isinstance(shape, list) else "packed runs" if isinstance(shape["counts"], str)
+                            else "runs")
                     theirs = drawn(shape, width, height)
                     count = kinds.setdefault(kind, [0, 0, 0])
                     count[0] += 1
@@ -169,7 +172,8 @@ def make_sample(rng, folder, number):
 
 
 def bordered(v2, sample):
-    """With the border that CenterCrop puts around a smaller picture. CenterCrop itself moves the boxes by another half of an odd border."""
+    """With the border that CenterCrop puts around a smaller picture. CenterCrop itself moves the boxes by another half of an odd
+    border."""
     height, width = sample["image"].shape[1:]
     left, top = (max(SIDE - side, 0) // 2 for side in (width, height))
     return v2.Pad([left, top, max(SIDE - width, 0) - left, max(SIDE - height, 0) - top])(sample)
@@ -187,7 +191,8 @@ def check_crops(v2, tv, program, folder):
     """RandomIoUCrop alone, and behind a flip and behind a border."""
     numbers = Numbers()
     sys.modules["torchvision.transforms.v2._geometry"].torch = numbers
-    sys.modules["torchvision.transforms.v2.functional._geometry"]._do_native_uint8_resize_on_cpu = lambda _: False  # a newer torch has it
+    # a newer torch has it
+    sys.modules["torchvision.transforms.v2.functional._geometry"]._do_native_uint8_resize_on_cpu = lambda _: False
     cut = f'{{ op = "center-crop", size = {SIDE} }}'
     resized = '{ op = "resize", size = [70, 50] }, { op = "vertical-flip", p = 1 }'
     cases = {
@@ -195,14 +200,16 @@ def check_crops(v2, tv, program, folder):
         "resized": ("", "", {}, []),
         "behind a flip": ('{ op = "horizontal-flip", p = 1 }, ', "", {}, [v2.RandomHorizontalFlip(p=1)]),
         "behind a border": ('{ op = "pad", padding = [9, 4, 3, 12] }, ', "", {}, [v2.Pad([9, 4, 3, 12])]),
-        "parameters": ("", ", min_scale = 0.1, max_scale = 0.8, min_aspect_ratio = 0.7, max_aspect_ratio = 1.6, sampler_options = "
+        "parameters": ("", ", min_scale = 0.1, max_scale = 0.8, min_aspect_ratio = 0.7, max_aspect_ratio = 1.6, "
+                           "sampler_options = "
                        "[0.2, 0.05, 1, 0.4], trials = 15",
                        {"min_scale": 0.1, "max_scale": 0.8, "min_aspect_ratio": 0.7, "max_aspect_ratio": 1.6,
                         "sampler_options": [0.2, 0.05, 1, 0.4], "trials": 15}, []),
     }
     for name, (before, ours, theirs, first) in cases.items():
         rng = np.random.default_rng(3)
-        ops = f'{{ op = "decode-image" }}, {before}{{ op = "random-iou-crop", boxes = "boxes"{ours} }}, {resized if name == "resized" else cut}'
+        ops = (f'{{ op = "decode-image" }}, {before}{{ op = "random-iou-crop", boxes = "boxes"{ours} }}, '
+               f'{resized if name == "resized" else cut}')
         outputs = [output("image", ops, False), output("classes", '{ op = "decode-mask" }', False),
                    output("boxes", '{ op = "boxes" }'), output("labels", '{ op = "keep-with", of = "boxes" }'),
                    output("masks", '{ op = "instance-masks", of = "boxes" }')]
@@ -218,7 +225,8 @@ def check_crops(v2, tv, program, folder):
                                         "masks": shapes})
                 masks = np.stack([drawn(shape, *picture.shape[1::-1]) for shape in shapes])
                 numbers.draw = Draw(SEED, 0, number, "random-iou-crop")
-                sample = {"image": tv.Image(torch.from_numpy(picture).permute(2, 0, 1)), "classes": tv.Mask(torch.from_numpy(classes)),
+                sample = {"image": tv.Image(torch.from_numpy(picture).permute(2, 0, 1)),
+                          "classes": tv.Mask(torch.from_numpy(classes)),
                           "boxes": tv.BoundingBoxes(torch.from_numpy(boxes), format="XYXY", canvas_size=picture.shape[:2]),
                           "labels": labels, "masks": tv.Mask(torch.from_numpy(masks))}
                 for step in chain:
@@ -227,15 +235,16 @@ def check_crops(v2, tv, program, folder):
                     cropped += isinstance(step, v2.RandomIoUCrop) and sample["image"].shape != before_size
                 kept, kept_labels, kept_masks = sanitized(sample)
                 dropped += len(boxes) - len(kept)
-                wanted = {"image": sample["image"].permute(1, 2, 0).numpy(), "classes": sample["classes"].numpy(), "boxes": kept, "labels": kept_labels,
-                          "masks": kept_masks}
+                wanted = {"image": sample["image"].permute(1, 2, 0).numpy(), "classes": sample["classes"].numpy(), "boxes": kept,
+                          "labels": kept_labels, "masks": kept_masks}
                 if isinstance(got, str):
                     FAILED.append(f"{name}, picture {number}: {got}")
                     continue
                 for what, values in wanted.items():
                     within = 1e-4 if what == "boxes" else 1 if what == "image" and name == "resized" else 0
                     if got[what].shape != values.shape or (np.abs(got[what].astype(float) - values) > within).any():
-                        FAILED.append(f"{name}, picture {number}: {what} differ: {got[what].tolist()[:3]} and {values.tolist()[:3]}"[:300])
+                        FAILED.append(f"{name}, picture {number}: {what} differ: {got[what].tolist()[:3]} and "
+                                      f"{values.tolist()[:3]}"[:300])
         print(f"{name}: {cropped} of {PICTURES} pictures cropped, {dropped} boxes dropped")
         if cropped < PICTURES / 2 or dropped < PICTURES / 4:
             FAILED.append(f"{name}: hardly anything was tried")

@@ -3,9 +3,9 @@
 
     compare_exact.py PIXEL_DUMP JPEG_CASES
 
-JPEGs of all samplings, codings, turns and odd sizes that are not resized: whole, cropped, mirrored, in pieces, and where an operation on
-colours stands before a resize. And all pictures that `resampling = "pillow"` resizes: beside Pillow's resize(), with all filters,
-and beside torchvision's functions of Pillow's pictures. From files, and from every form of the cache.
+JPEGs of all samplings, codings, turns and odd sizes that are not resized: whole, cropped, mirrored, in pieces, and where an
+operation on colours stands before a resize. And all pictures that `resampling = "pillow"` resizes: beside Pillow's resize(), with
+all filters, and beside torchvision's functions of Pillow's pictures. From files, and from every form of the cache.
 """
 import functools
 import pathlib
@@ -22,10 +22,12 @@ from compare_formats import FAILED, check
 from dump import Daemon
 
 FORMS = (None, "decoded", "packed", "indexed")
-FILTERS = {"bilinear": Image.BILINEAR, "bicubic": Image.BICUBIC, "lanczos": Image.LANCZOS, "box": Image.BOX, "nearest": Image.NEAREST}
+FILTERS = {"bilinear": Image.BILINEAR, "bicubic": Image.BICUBIC, "lanczos": Image.LANCZOS, "box": Image.BOX,
+           "nearest": Image.NEAREST}
 PLAIN, PILLOW = "exif = true", 'resampling = "pillow"'
 WHOLE = 310  # no picture is larger: the middle's so many pixels are the whole picture in a black border
-# One of so many JPEGs is looked at where it comes from the cache, or is resized. The numbers share no factor with that of the sizes.
+# One of so many JPEGs is looked at where it comes from the cache, or is resized. The numbers share no factor with that of the
+# sizes.
 OF_FORMS, OF_RESIZED = 5, 11
 
 
@@ -130,7 +132,8 @@ def compare(program, folder, paths, decode, works, forms=FORMS, read=upright):
                         check(f"{ops} of {error}", True)
                         continue
                     theirs = np.asarray(reference(read(path), daemon.header)).reshape(ours.shape)
-                    check(f"{decode}, {ops} of {path.name}, form {form}: by {np.abs(ours - theirs).max()}", not np.array_equal(ours, theirs))
+                    check(f"{decode}, {ops} of {path.name}, form {form}: by {np.abs(ours - theirs).max()}",
+                          not np.array_equal(ours, theirs))
                     kept[form] += daemon.header["kept"]
                     count += 1
     return count, kept
@@ -153,7 +156,8 @@ def other_pictures(folder):
 
 def check_grey(program, folder, paths):
     """Luma alone."""
-    grey = {ops: reference for ops, reference in {**UNRESIZED, **RESIZED}.items() if "NCHW" not in ops and "float32" not in ops and "five" not in ops}
+    grey = {ops: reference for ops, reference in {**UNRESIZED, **RESIZED}.items() if "NCHW" not in ops and "float32" not in ops
+            and "five" not in ops}
     jpegs = [path for path in paths if "ycck" not in path.name]
     return [compare(program, folder, jpegs, 'colours = "grey", resampling = "pillow"', grey, (None, "decoded"), luma)[0]]
 
@@ -165,13 +169,16 @@ def main():
         cases.mkdir(), others.mkdir()
         subprocess.run([maker, cases], check=True)
         jpegs, more = sorted(cases.iterdir()), other_pictures(others)
-        counts = [compare(program, scratch, more, PLAIN, UNRESIZED, (None,))[0], compare(program, scratch, more, PILLOW, RESIZED, (None,))[0]]
+        counts = [compare(program, scratch, more, PLAIN, UNRESIZED, (None,))[0],
+                  compare(program, scratch, more, PILLOW, RESIZED, (None,))[0]]
         counts.append(compare(program, scratch, jpegs, PLAIN, UNRESIZED, (None,))[0])
-        for paths, decode, works, forms in ((jpegs[::OF_FORMS], PLAIN, UNRESIZED, FORMS[1:]), (jpegs[::OF_RESIZED], PILLOW, RESIZED, FORMS)):
+        for paths, decode, works, forms in ((jpegs[::OF_FORMS], PLAIN, UNRESIZED, FORMS[1:]),
+                                            (jpegs[::OF_RESIZED], PILLOW, RESIZED, FORMS)):
             count, kept = compare(program, scratch, paths, decode, works, forms)
             counts.append(count)
             for form in FORMS[1:]:
-                check(f"{decode}: few pictures have the form {form}: {kept[form]} of {count // len(forms)}", kept[form] < count / len(forms) / 15)
+                check(f"{decode}: few pictures have the form {form}: {kept[form]} of {count // len(forms)}",
+                      kept[form] < count / len(forms) / 15)
         counts += check_grey(program, scratch, jpegs[::OF_RESIZED])
     print(f"{sum(counts)} pictures beside Pillow's: {len(FAILED)} differ")
     sys.exit(1 if FAILED or min(counts) == 0 else 0)

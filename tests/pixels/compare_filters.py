@@ -3,9 +3,9 @@
 
     compare_filters.py PIXEL_DUMP
 
-Pictures of 8 bits have Pillow's values bit for bit: antialiased bicubic, lanczos and box, and nearest. Pictures of 16 bits are within 1 of the
-same formula in numpy. Bicubic without antialias is within 1 of torchvision's resize of tensors. Stripes of 0 and 255 overshoot, and show that
-values are cut off.
+Pictures of 8 bits have Pillow's values bit for bit: antialiased bicubic, lanczos and box, and nearest. Pictures of 16 bits are
+within 1 of the same formula in numpy. Bicubic without antialias is within 1 of torchvision's resize of tensors. Stripes of 0 and
+255 overshoot, and show that values are cut off.
 """
 import pathlib
 import sys
@@ -21,7 +21,8 @@ import compare_formats
 from compare_formats import check, photo, png_of
 from dump import Daemon
 
-FILTERS = {"nearest": Image.NEAREST, "bicubic": Image.BICUBIC, "lanczos": Image.LANCZOS, "box": Image.BOX, "bilinear": Image.BILINEAR}
+FILTERS = {"nearest": Image.NEAREST, "bicubic": Image.BICUBIC, "lanczos": Image.LANCZOS, "box": Image.BOX,
+           "bilinear": Image.BILINEAR}
 EXACT = ("nearest", "bicubic", "lanczos", "box")
 SIZES = ((64, 80), (300, 500), (211, 90), (33, 307), (7, 5), (1, 1), (250, 100), (212, 308), (105, 600))
 CHANNELS = {"grey": 1, "rgb": 3, "rgba": 4}
@@ -104,7 +105,8 @@ def check_boxes(program, folder):
     for filter_name in EXACT:
         for options in ("scale = [0.01, 0.1]", "scale = [0.5, 1]"):
             ops = (f'{{ op = "random-resized-crop", size = [61, 47], filter = "{filter_name}", {options} }}, '
-                   f'{{ op = "horizontal-flip", p = 1 }}, {{ op = "center-crop", size = [51, 53] }}, {resize_of("lanczos", 40, 70)}')
+                   f'{{ op = "horizontal-flip", p = 1 }}, {{ op = "center-crop", size = [51, 53] }}, '
+                   f'{resize_of("lanczos", 40, 70)}')
             with Daemon(program, folder, 'colours = "rgb"', ops) as daemon:
                 for sample in range(12):
                     for name in ("photo", "noise", "squares"):
@@ -150,7 +152,8 @@ def check_tensors_of_torchvision(program, folder):
                 for name, values in made.items():
                     count += 1
                     tensor = torch.from_numpy(values.astype(np.uint8).transpose(2, 0, 1).copy())
-                    theirs = F.resize(tensor, [height, width], InterpolationMode.BICUBIC, antialias=False).numpy().transpose(1, 2, 0)
+                    theirs = F.resize(tensor, [height, width], InterpolationMode.BICUBIC,
+                                      antialias=False).numpy().transpose(1, 2, 0)
                     ours = daemon.of(folder / f"{kind}-{name}.png")
                     check(f"{name} in {kind} to {width} x {height} beside torchvision", np.abs(ours - theirs).max() > 1)
     return count
@@ -159,7 +162,8 @@ def check_tensors_of_torchvision(program, folder):
 def main():
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
-        counts = [step(sys.argv[1], folder) for step in (check_against_pillow, check_boxes, check_16_bits, check_tensors_of_torchvision)]
+        counts = [step(sys.argv[1], folder) for step in (check_against_pillow, check_boxes, check_16_bits,
+                                                         check_tensors_of_torchvision)]
     failed = len(compare_formats.FAILED)
     print(f"{sum(counts)} pictures by filters: {failed} differ")
     sys.exit(1 if failed or min(counts) == 0 else 0)

@@ -58,7 +58,8 @@ def make(folder):
         for order, end in (("<", "little"), (">", "big")):
             for tile in (None, (16, 32)):
                 for separate in (False, True) if channels == 3 else (False,):
-                    write(f"{channels}-{end}-{tile is not None}-{separate}", tiff(values, order, tile=tile, separate=separate), values)
+                    write(f"{channels}-{end}-{tile is not None}-{separate}", tiff(values, order, tile=tile, separate=separate),
+                          values)
     write("alpha", tiff(values_of(4), extra=2), values_of(4)[:, :, :3])
     for name, photometric in (("inverted", Tiff.GREY_INVERTED), ("untold", None)):  # as Pillow takes them
         write(name, Tiff.file(values_of(1).view(np.uint32), photometric, bits=32, tags=[FLOATS]), values_of(1))
@@ -85,28 +86,35 @@ def check_values(program, folder, made):
         check(f"{path.name} cut", of(colours, f'{{ op = "center-crop", size = [21, 15] }}, {CONVERT}'), values[13:34, 23:38])
         check(f"{path.name} narrow", of(colours, f'{{ op = "center-crop", size = [3, 3] }}, {CONVERT}'), values[22:25, 29:32])
         padded = np.pad(values, ((2, 2), (2, 2), (0, 0)))
-        check(f"{path.name} with a border", of(colours, f'{{ op = "center-crop", size = [{HEIGHT + 4}, {WIDTH + 4}] }}, {CONVERT}'), padded)
+        check(f"{path.name} with a border",
+              of(colours, f'{{ op = "center-crop", size = [{HEIGHT + 4}, {WIDTH + 4}] }}, {CONVERT}'), padded)
         if channels == 1:
             check(f"{path.name} as rgb", of("rgb", f"{crop}, {CONVERT}"), np.repeat(values, 3, 2))
         else:
             check(f"{path.name} as grey", of("grey", f"{crop}, {CONVERT}"), values @ np.array([[0.299], [0.587], [0.114]]), 1e-5)
         numbers = f"mean = {[0.5] * channels}, std = {[0.25] * channels}"
-        check(f"{path.name} normalised", of(colours, f"{crop}, {{ op = \"normalize\", {numbers} }}"), ((values - 0.5) / 0.25).transpose(2, 0, 1), 1e-6)
-        check(f"{path.name} scaled", of(colours, f'{crop}, {{ op = "convert", dtype = "float32", scale = 0.5, layout = "NCHW" }}'),
+        check(f"{path.name} normalised", of(colours, f"{crop}, {{ op = \"normalize\", {numbers} }}"),
+              ((values - 0.5) / 0.25).transpose(2, 0, 1), 1e-6)
+        check(f"{path.name} scaled",
+              of(colours, f'{crop}, {{ op = "convert", dtype = "float32", scale = 0.5, layout = "NCHW" }}'),
               (values * 0.5).transpose(2, 0, 1))
-        check(f"{path.name} as float16", of(colours, f'{crop}, {{ op = "convert", dtype = "float16" }}'), values.astype(np.float16).astype(float))
+        check(f"{path.name} as float16", of(colours, f'{crop}, {{ op = "convert", dtype = "float16" }}'),
+              values.astype(np.float16).astype(float))
 
 
 def check_sizes(program, work, folder, made):
     """Each channel is a picture of mode F."""
-    filters = {"bilinear": Image.BILINEAR, "bicubic": Image.BICUBIC, "lanczos": Image.LANCZOS, "box": Image.BOX, "nearest": Image.NEAREST}
+    filters = {"bilinear": Image.BILINEAR, "bicubic": Image.BICUBIC, "lanczos": Image.LANCZOS, "box": Image.BOX,
+               "nearest": Image.NEAREST}
     for path in (folder / "1-little-False-False.tif", folder / "3-big-True-True.tif"):
         values = made[path]
         for name, filter in filters.items():
             for height, width in ((20, 30), (90, 100), (47, 13)):
                 ops = f'{{ op = "resize", size = [{height}, {width}], filter = "{name}" }}, {CONVERT}'
-                wanted = np.dstack([np.asarray(Image.fromarray(values[:, :, c]).resize((width, height), filter)) for c in range(values.shape[2])])
-                check(f"{path.name} {name} {height} x {width}", one(program, work, path, "grey" if values.shape[2] == 1 else "rgb", ops), wanted, 1e-5)
+                wanted = np.dstack([np.asarray(Image.fromarray(values[:, :, c]).resize((width, height), filter))
+                                    for c in range(values.shape[2])])
+                check(f"{path.name} {name} {height} x {width}",
+                      one(program, work, path, "grey" if values.shape[2] == 1 else "rgb", ops), wanted, 1e-5)
 
 
 def one(program, folder, path, colours, ops):
@@ -118,8 +126,10 @@ def check_refusals(program, folder):
     double = Tiff.file(values_of(1).astype(np.float64).view(np.uint64), Tiff.GREY, bits=64, tags=[FLOATS])
     inks = Tiff.file(values_of(4).view(np.uint32), Tiff.CMYK, bits=32, tags=[(339, (3, [3] * 4))])
     for decode, content, sentence in (
-            ("bits = 8", tiff(values_of(1)), "write bits = 32 in decode-image"), ("bits = 16", tiff(values_of(3)), "write bits = 32 in decode-image"),
-            ("bits = 32", saved(picture("RGB"), "TIFF"), "a TIFF of whole numbers"), ("bits = 32", saved(picture("RGB"), "PNG"), "of another format"),
+            ("bits = 8", tiff(values_of(1)), "write bits = 32 in decode-image"),
+            ("bits = 16", tiff(values_of(3)), "write bits = 32 in decode-image"),
+            ("bits = 32", saved(picture("RGB"), "TIFF"), "a TIFF of whole numbers"),
+            ("bits = 32", saved(picture("RGB"), "PNG"), "of another format"),
             ("bits = 32", double, "floating-point samples of 64 bits"), ("bits = 32", inks, "that are neither grey nor RGB")):
         path = folder / "refused"
         path.write_bytes(content)

@@ -3,11 +3,11 @@
 
     compare_formats.py PIXEL_DUMP
 
-PNGs of every kind, interlaced or not and with transparency, as RGB, grey and RGBA of 8 and 16 bits are the same values as the samples that
-were written, by the rules of docs/pipelines.md. JPEGs' grey is what Pillow's draft("L") gives. Resized pictures of 8 bits are within 1 of
-Pillow's, and of 16 bits within 1 of the same formula in numpy and within 2 of torch's interpolate(antialias=True).
+PNGs of every kind, interlaced or not and with transparency, as RGB, grey and RGBA of 8 and 16 bits are the same values as the
+samples that were written, by the rules of docs/pipelines.md. JPEGs' grey is what Pillow's draft("L") gives. Resized pictures of 8
+bits are within 1 of Pillow's, and of 16 bits within 1 of the same formula in numpy and within 2 of torch's
+interpolate(antialias=True).
 """
-import io
 import pathlib
 import sys
 import tempfile
@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from PIL import Image
 
-from compare_png import CHANNELS, HEIGHT, KINDS, TRANSPARENT, WIDTH, written
+from compare_png import HEIGHT, KINDS, TRANSPARENT, WIDTH, written
 from dump import Daemon
 
 LUMA = np.array([19595, 38470, 7471], np.int64)
@@ -79,9 +79,11 @@ def check_pngs(program, folder):
             with Image.open(path) as picture:
                 picture.load()
                 if depth < 16:
-                    check(f"{path.name} beside Pillow's L", not np.array_equal(grey.of(path)[:, :, 0], np.asarray(picture.convert("L"))))
+                    check(f"{path.name} beside Pillow's L",
+                          not np.array_equal(grey.of(path)[:, :, 0], np.asarray(picture.convert("L"))))
                 if colour in (2, 3, 4, 6) and depth < 16:
-                    check(f"{path.name} beside Pillow's RGBA", not np.array_equal(rgba.of(path), np.asarray(picture.convert("RGBA"))))
+                    check(f"{path.name} beside Pillow's RGBA",
+                          not np.array_equal(rgba.of(path), np.asarray(picture.convert("RGBA"))))
     return len(made) * 6
 
 
@@ -98,7 +100,8 @@ def check_jpegs(program, folder):
     exif = Image.Exif()
     exif[0x0112] = 6
     pictures = {"420": (colours, {"subsampling": 2}), "444": (colours, {"subsampling": 0}), "422": (colours, {"subsampling": 1}),
-                "progressive": (colours, {"progressive": True}), "turned": (colours, {"exif": exif}), "grey": (colours.convert("L"), {})}
+                "progressive": (colours, {"progressive": True}), "turned": (colours, {"exif": exif}),
+                "grey": (colours.convert("L"), {})}
     for name, (picture, options) in pictures.items():
         path = folder / f"{name}.jpg"
         picture.save(path, quality=90, **options)
@@ -110,9 +113,11 @@ def check_jpegs(program, folder):
             if name == "turned":
                 luma, rgb = np.rot90(luma, -1), np.rot90(rgb, -1)
         wanted = {("grey", 8): luma[:, :, None], ("grey", 16): luma[:, :, None] * 257, ("rgb", 16): rgb * 257,
-                  ("rgba", 8): np.dstack([rgb, np.full(rgb.shape[:2], 255)]), ("rgba", 16): np.dstack([rgb * 257, np.full(rgb.shape[:2], 65535)])}
+                  ("rgba", 8): np.dstack([rgb, np.full(rgb.shape[:2], 255)]),
+                  ("rgba", 16): np.dstack([rgb * 257, np.full(rgb.shape[:2], 65535)])}
         for (kind, bits), model in wanted.items():
-            with Daemon(program, folder, f'colours = "{kind}", bits = {bits}', f'{crop}, {{ op = "convert", dtype = "uint{bits}" }}') as daemon:
+            with Daemon(program, folder, f'colours = "{kind}", bits = {bits}',
+                        f'{crop}, {{ op = "convert", dtype = "uint{bits}" }}') as daemon:
                 check(f"{path.name} as {kind} of {bits} bits", np.abs(daemon.of(path) - model).max() > 0)
     return len(pictures) * 5
 
@@ -150,10 +155,12 @@ def check_resizes(program, folder):
                 # The kernels of 8-bit grey have weights of 15 bits; all others round the exact value once.
                 check(f"{name} beside the formula", np.abs(ours - exact).max() > (1.1 if channels == 1 and bits == 8 else 0.55))
                 tensor = torch.from_numpy(values.astype(np.float64).transpose(2, 0, 1)[None])
-                theirs = torch.nn.functional.interpolate(tensor, (height, width), mode="bilinear", antialias=antialias, align_corners=False)
+                theirs = torch.nn.functional.interpolate(tensor, (height, width), mode="bilinear", antialias=antialias,
+                                                         align_corners=False)
                 check(f"{name} beside torch", np.abs(ours - theirs[0].numpy().transpose(1, 2, 0)).max() > 1.1)
                 if bits == 8 and antialias:
-                    bands = [np.asarray(Image.fromarray(values[:, :, c].astype(np.uint8)).resize((width, height), Image.BILINEAR), np.int64)
+                    bands = [np.asarray(Image.fromarray(values[:, :, c].astype(np.uint8)).resize(
+                        (width, height), Image.BILINEAR), np.int64)
                              for c in range(channels)]
                     check(f"{name} beside Pillow", np.abs(ours - np.dstack(bands)).max() > 1)
                 if checks % 4 == 0:

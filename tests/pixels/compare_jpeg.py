@@ -37,7 +37,8 @@ def saved(picture, quality):
 
 def check(name, ours, theirs):
     if ours.shape != theirs.shape or not np.array_equal(ours, theirs):
-        FAILED.append(f"{name}: {ours.shape} {theirs.shape}, {np.mean(ours != theirs) if ours.shape == theirs.shape else 1:.4f} differ")
+        FAILED.append(f"{name}: {ours.shape} {theirs.shape}, {np.mean(ours != theirs) if ours.shape == theirs.shape else 1:.4f} "
+                      "differ")
 
 
 def check_size(program, folder, pictures, colours):

@@ -3,8 +3,8 @@
 
     compare_orientation.py PIXEL_DUMP FORMAT...
 
-JPEGs and PNGs, and WebPs and TIFFs where the build decodes these, tell an orientation by EXIF, by XMP, by both, doubled, damaged, and
-among other segments and chunks. Pictures that Pillow does not open for a damaged note are upright.
+JPEGs and PNGs, and WebPs and TIFFs where the build decodes these, tell an orientation by EXIF, by XMP, by both, doubled, damaged,
+and among other segments and chunks. Pictures that Pillow does not open for a damaged note are upright.
 """
 import io
 import itertools
@@ -39,7 +39,8 @@ def tiff(*entries, order="<", count=None, magic=None):
             size = {1: "B", 3: "H", 4: "I", 6: "b", 8: "h", 9: "i", 13: "I"}.get(kind, "I")
             value = struct.pack(f"{order}{size}", value).ljust(4, b"\0")
         content += struct.pack(f"{order}HHI", tag, kind, number) + value
-    return (b"II" if order == "<" else b"MM") + (magic or struct.pack(f"{order}H", 42)) + struct.pack(f"{order}I", 8) + content + bytes(4)
+    return (b"II" if order == "<"
+            else b"MM") + (magic or struct.pack(f"{order}H", 42)) + struct.pack(f"{order}I", 8) + content + bytes(4)
 
 
 def short(value, tag=ORIENTATION):
@@ -116,7 +117,8 @@ def pngs():
 
     def raw(block, name="exif"):
         digits = block.hex()
-        return f"\n{name}\n{len(block):8}\n".encode() + b"\n".join(digits[i:i + 72].encode() for i in range(0, len(digits), 72)) + b"\n"
+        return f"\n{name}\n{len(block):8}\n".encode() + b"\n".join(digits[i:i + 72].encode()
+                                                                   for i in range(0, len(digits), 72)) + b"\n"
 
     def forms(key, text):
         yield "tEXt", chunk(b"tEXt", key + b"\0" + text)
@@ -139,7 +141,8 @@ def pngs():
             yield f"xmp-{name}-{form}", of([made])
     yield "profile-unnamed", of([chunk(b"tEXt", profile + b"\0" + raw(tiff(short(6))))])
     yield "profile-app1", of([chunk(b"tEXt", b"Raw profile type APP1\0" + raw(tiff(short(6))))])
-    yield "profile-beside-exif", of([chunk(b"eXIf", tiff(short(6, OTHER))), chunk(b"tEXt", profile + b"\0" + raw(tiff(short(6))))])
+    yield "profile-beside-exif", of([chunk(b"eXIf", tiff(short(6, OTHER))),
+                                     chunk(b"tEXt", profile + b"\0" + raw(tiff(short(6))))])
     yield "two-exif", of([chunk(b"eXIf", tiff(short(6)))], [chunk(b"eXIf", tiff(short(3)))])
     yield "two-profiles", of([chunk(b"tEXt", profile + b"\0" + raw(tiff(short(value)))) for value in (6, 3)])
     yield "two-xmp", of([xmp, chunk(b"iTXt", xmp_key + b'\0\0\0\0\0tiff:Orientation="3"')])
@@ -177,7 +180,8 @@ def pillows(content, ending):
 
 
 def main():
-    makers = {"jpeg": jpegs, "png": pngs} | {name: {"webp": webps, "tiff": tiffs}[name] for name in sys.argv[2:] if name in ("webp", "tiff")}
+    makers = {"jpeg": jpegs, "png": pngs} | {name: {"webp": webps, "tiff": tiffs}[name] for name in sys.argv[2:]
+                                             if name in ("webp", "tiff")}
     failed = count = turned = 0
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)

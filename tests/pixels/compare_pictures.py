@@ -5,8 +5,9 @@
     compare_pictures.py --make FOLDER FORMAT...      only makes pictures of these formats there
     compare_pictures.py --animate FOLDER FORMAT...   only makes animations, or pages
 
-The pictures are made by Pillow, and by writers of picture_makers.py, tiff_makers.py and modern_makers.py where Pillow can't write a kind. 1,000 damaged copies of them, spread
-over all pictures, neither crash the decoder nor have different verdicts for different boxes. Headers that claim too much are refused.
+The pictures are made by Pillow, and by writers of picture_makers.py, tiff_makers.py and modern_makers.py where Pillow can't write
+a kind. 1,000 damaged copies of them, spread over all pictures, neither crash the decoder nor have different verdicts for
+different boxes. Headers that claim too much are refused.
 """
 import importlib
 import pathlib
@@ -32,8 +33,8 @@ TURNED = (".tif", ".jxl")  # by Pillow as it loads them
 
 
 def pillows(path, mode):
-    """Pillow's pixels. Of samples of 16 bits it takes the upper 8, but cuts grey ones at 255: of these, and of grey ones of 12 bits, the
-    upper 8 are taken here, too."""
+    """Pillow's pixels. Of samples of 16 bits it takes the upper 8, but cuts grey ones at 255: of these, and of grey ones of 12
+    bits, the upper 8 are taken here, too."""
     with Image.open(path) as picture:
         picture.load()
         if picture.mode.startswith("I"):
@@ -79,7 +80,8 @@ def check_pixels(program, folder, paths, maker):
 
 
 def check_frames(program, folder, trial, maker):
-    """Every frame that Pillow shows of animations or pages, and the sentence for one frame more. All promises hold for a later frame, too."""
+    """Every frame that Pillow shows of animations or pages, and the sentence for one frame more. All promises hold for a later
+    frame, too."""
     failed, count = 0, 0
     animations = folder / "animations"
     animations.mkdir()
@@ -104,7 +106,8 @@ def check_frames(program, folder, trial, maker):
                     except RuntimeError as error:
                         why = str(error)
                 if frame == frames:
-                    why = "" if re.search(rf" of {frames} (frame|page)s?, counted from 0, where (frame|page) {frame} is wanted", why) else why
+                    why = "" if re.search(rf" of {frames} (frame|page)s?, counted from 0, where (frame|page) {frame} is wanted",
+                                          why) else why
                 count += 1
                 if why:
                     failed += 1
@@ -128,7 +131,8 @@ def frames_of(path, mode):
 
 
 def check_several(program, folder, trial, maker):
-    """Frames together: the ones of Pillow that numpy.linspace names, fewer and more than there are; and all promises of a decoder."""
+    """Frames together: the ones of Pillow that numpy.linspace names, fewer and more than there are; and all promises of a
+    decoder."""
     failed, count = 0, 0
     paths = [path for path in sorted((folder / "animations").iterdir()) if path.stem != "large"]
     for path in paths:
@@ -144,7 +148,8 @@ def check_several(program, folder, trial, maker):
                     except RuntimeError as error:
                         why = str(error)
                 if shown is None:
-                    why = "" if frames == 1 or "frames must have one size" in why else f"pages of several sizes are not refused: {why}"
+                    is_refused = frames == 1 or "frames must have one size" in why
+                    why = "" if is_refused else f"pages of several sizes are not refused: {why}"
                 elif not why:
                     wanted = shown[np.linspace(0, len(shown) - 1, frames).round().astype(int)]
                     if ours.shape != wanted.shape or np.abs(ours - wanted).max() > maker.TOLERANCE:
@@ -172,7 +177,8 @@ def check_refusal(daemon, folder, name, content, sentence):
         why = str(error)
     bare = bare_numbers.in_sentence(why.removeprefix(f"{path}: "))
     if sentence not in why or bare:
-        print(f"FAILED {name}: " + (f"a number in the place of a name, \"{bare}\", in: {why}" if bare else f"no \"{sentence}\" in: {why}"))
+        print(f"FAILED {name}: " + (f"a number in the place of a name, \"{bare}\", in: {why}" if bare
+                                    else f"no \"{sentence}\" in: {why}"))
     return sentence not in why or bool(bare)
 
 
@@ -184,7 +190,8 @@ def check_known_faults(program, folder, maker):
         path = folder / f"{name}{maker.ENDING}"
         path.write_bytes(content)
         wanted = pillows(path, "RGBA")
-        with Daemon(program, folder, 'colours = "rgba"', f'{{ op = "center-crop", size = [{wanted.shape[0]}, {wanted.shape[1]}] }}') as daemon:
+        with Daemon(program, folder, 'colours = "rgba"',
+                    f'{{ op = "center-crop", size = [{wanted.shape[0]}, {wanted.shape[1]}] }}') as daemon:
             try:
                 ours = daemon.of(path)
                 why = "" if ours.shape == wanted.shape and np.abs(ours - wanted).max() <= maker.TOLERANCE else "samples differ"

@@ -4,8 +4,8 @@
     compare_pieces.py PIXEL_DUMP
 
 five-crop and ten-crop have the pixels of torchvision's FiveCrop and TenCrop. `grid` has those of InternVL's dynamic_preprocess
-(https://huggingface.co/OpenGVLab/InternVL2-8B) and of LLaVA-NeXT's process_anyres_image (https://github.com/LLaVA-VL/LLaVA-NeXT, llava/mm_utils.py),
-which are written here as they were published. All values are the same, bit for bit.
+(https://huggingface.co/OpenGVLab/InternVL2-8B) and of LLaVA-NeXT's process_anyres_image (https://github.com/LLaVA-VL/LLaVA-NeXT,
+llava/mm_utils.py), which are written here as they were published. All values are the same, bit for bit.
 """
 import math
 import pathlib
@@ -20,7 +20,7 @@ from compare_formats import FAILED, check
 from dump import Daemon
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python/scripts"))
-from torchvision_v2 import is_there, load_torchvision_v2  # noqa: E402
+from torchvision_v2 import is_there, load_torchvision_v2
 
 if is_there():
     transforms = load_torchvision_v2()[0]
@@ -77,9 +77,8 @@ def find_closest_aspect_ratio(aspect_ratio, target_ratios, width, height, image_
         if ratio_diff < best_ratio_diff:
             best_ratio_diff = ratio_diff
             best_ratio = ratio
-        elif ratio_diff == best_ratio_diff:
-            if area > 0.5 * image_size * image_size * ratio[0] * ratio[1]:
-                best_ratio = ratio
+        elif ratio_diff == best_ratio_diff and area > 0.5 * image_size * image_size * ratio[0] * ratio[1]:
+            best_ratio = ratio
     return best_ratio
 
 
@@ -91,13 +90,15 @@ def target_ratios_of(min_num, max_num):
 
 def dynamic_preprocess(image, min_num, max_num, image_size, use_thumbnail):
     orig_width, orig_height = image.size
-    ratio = find_closest_aspect_ratio(orig_width / orig_height, target_ratios_of(min_num, max_num), orig_width, orig_height, image_size)
+    ratio = find_closest_aspect_ratio(orig_width / orig_height, target_ratios_of(min_num, max_num), orig_width,
+                                      orig_height, image_size)
     target_width, target_height = image_size * ratio[0], image_size * ratio[1]
     resized_img = image.resize((target_width, target_height), Image.BICUBIC)
     processed_images = []
     for i in range(ratio[0] * ratio[1]):
         across = target_width // image_size
-        box = ((i % across) * image_size, (i // across) * image_size, (i % across + 1) * image_size, (i // across + 1) * image_size)
+        box = ((i % across) * image_size, (i // across) * image_size, (i % across + 1) * image_size,
+               (i // across + 1) * image_size)
         processed_images.append(resized_img.crop(box))
     if use_thumbnail and len(processed_images) != 1:
         processed_images.append(image.resize((image_size, image_size), Image.BICUBIC))
@@ -145,7 +146,8 @@ def resize_and_pad_image(image, target_resolution):
 def process_anyres_image(image, pinpoints, patch):
     resolution = select_best_resolution(image.size, [(columns * patch, rows * patch) for rows, columns in pinpoints])
     padded = resize_and_pad_image(image, resolution)
-    patches = [padded.crop((j, i, j + patch, i + patch)) for i in range(0, resolution[1], patch) for j in range(0, resolution[0], patch)]
+    patches = [padded.crop((j, i, j + patch, i + patch)) for i in range(0, resolution[1], patch)
+               for j in range(0, resolution[0], patch)]
     return [image.resize((patch, patch), Image.BICUBIC)] + patches, (resolution[1] // patch, resolution[0] // patch)
 
 
@@ -158,7 +160,8 @@ def compare_grid(daemon, path, picture, theirs, grid, name):
 def check_internvl(program, folder):
     count = 0
     for least, most, thumbnail in ((1, 12, "last"), (1, 6, "none"), (1, 1, "last"), (4, 9, "last")):
-        ops = (f'{{ op = "grid", size = 32, tiles_min = {least}, tiles_max = {most}, thumbnail = "{thumbnail}", filter = "bicubic" }}')
+        ops = (f'{{ op = "grid", size = 32, tiles_min = {least}, tiles_max = {most}, thumbnail = "{thumbnail}", '
+               'filter = "bicubic" }')
         with Daemon(program, folder, "exif = true", ops, "" if most == 1 else "ragged = true") as daemon:
             for path, picture in pictures(folder):
                 count += 1

@@ -3,8 +3,9 @@
 
     compare_pixels.py PIXEL_DUMP [FOLDER]
 
-Without FOLDER it makes a few dozen pictures of many kinds. Pictures that are not resized, and all that `resampling = "pillow"` gives, are
-the same values. Others keep to the bounds of docs/torchvision.md: see PHOTOS and MADE. Needs Pillow, numpy and torchvision.
+Without FOLDER it makes a few dozen pictures of many kinds. Pictures that are not resized, and all that `resampling = "pillow"`
+gives, are the same values. Others keep to the bounds of docs/torchvision.md: see PHOTOS and MADE. Needs Pillow, numpy and
+torchvision.
 """
 import dataclasses
 import io
@@ -139,14 +140,17 @@ class Differences:
         if not self.mae:
             return "no picture"
         parts = ", ".join(f"{self.beyond(levels):.4%} by more than {levels}" for levels in self.bounds.beyond)
-        return (f"{len(self.mae)} pictures: mean {np.mean(self.mae):.4f}, of one picture at most {max(self.mae):.4f}; most {self.most()}; {parts}; "
-                f"PSNR mean {self.mean_psnr():.2f} dB, worst {min(self.psnr):.2f} dB; {sum(map(math.isinf, self.psnr))} are the same")
+        return (f"{len(self.mae)} pictures: mean {np.mean(self.mae):.4f}, of one picture at most {max(self.mae):.4f}; "
+                f"most {self.most()}; {parts}; "
+                f"PSNR mean {self.mean_psnr():.2f} dB, worst {min(self.psnr):.2f} dB; {sum(map(math.isinf, self.psnr))} are the "
+                "same")
 
     def faults(self, is_exact):
         if is_exact:
             return [*self.failed, *([f"values differ by up to {self.most()}"] if self.most() > 0 else [])]
         bounds, faults = self.bounds, list(self.failed)
-        faults += [f"{self.beyond(levels):.4%} differ by more than {levels}" for levels, part in bounds.beyond.items() if self.beyond(levels) > part]
+        faults += [f"{self.beyond(levels):.4%} differ by more than {levels}" for levels, part in bounds.beyond.items()
+                   if self.beyond(levels) > part]
         faults += [f"a value differs by {self.most()}"] if self.most() > bounds.most else []
         return faults + ([f"the mean PSNR is below {bounds.psnr_mean_min} dB"] if self.mean_psnr() < bounds.psnr_mean_min else [])
 

@@ -4,8 +4,9 @@
     compare_png.py PIXEL_DUMP
     compare_png.py --make FOLDER      only makes the pictures there
 
-It makes pictures of all colours, depths and filters, interlaced or not, with transparency and EXIF, by a writer of its own and by Pillow's.
-Pillow cuts grey samples of 16 bits at 255; of these, the upper 8 bits are expected, as Pillow takes them of all other pictures of 16 bits.
+It makes pictures of all colours, depths and filters, interlaced or not, with transparency and EXIF, by a writer of its own and by
+Pillow's. Pillow cuts grey samples of 16 bits at 255; of these, the upper 8 bits are expected, as Pillow takes them of all other
+pictures of 16 bits.
 """
 import io
 import json
@@ -20,7 +21,8 @@ import numpy as np
 from PIL import Image, ImageOps
 
 WIDTH, HEIGHT = 61, 47
-KINDS = [(0, 1), (0, 2), (0, 4), (0, 8), (0, 16), (2, 8), (2, 16), (3, 1), (3, 2), (3, 4), (3, 8), (4, 8), (4, 16), (6, 8), (6, 16)]
+KINDS = [(0, 1), (0, 2), (0, 4), (0, 8), (0, 16), (2, 8), (2, 16), (3, 1), (3, 2), (3, 4), (3, 8), (4, 8), (4, 16),
+         (6, 8), (6, 16)]
 CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 PASSES = [(0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2)]
 TRANSPARENT = {0: struct.pack(">H", 1), 2: struct.pack(">HHH", 1, 2, 3), 3: bytes([0])}

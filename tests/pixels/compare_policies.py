@@ -3,9 +3,9 @@
 
     compare_policies.py PIXEL_DUMP
 
-torchvision's own classes run, and take their random numbers from the daemon's streams. One change of a picture gives the same values where
-torchvision computes with integers, and values within 1 where it computes in float32. Behind a change that is off by 1, another change may
-make more of it: such pairs have a bound on how many values are farther away.
+torchvision's own classes run, and take their random numbers from the daemon's streams. One change of a picture gives the same
+values where torchvision computes with integers, and values within 1 where it computes in float32. Behind a change that is off by
+1, another change may make more of it: such pairs have a bound on how many values are farther away.
 """
 import pathlib
 import sys
@@ -19,8 +19,8 @@ from dump import Daemon
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[1:1] = [str(ROOT / "tests/python/scripts"), str(ROOT / "tests" / "support")]
-from draws import Draw, beta, parts  # noqa: E402
-from torchvision_v2 import is_there, load_torchvision_v2  # noqa: E402
+from draws import Draw, beta, parts
+from torchvision_v2 import is_there, load_torchvision_v2
 
 SKIPPED = 77  # Meson's
 SIZES = [(64, 48), (61, 97)]  # width, height
@@ -119,22 +119,25 @@ def check(name, changes, ours, theirs, filter):
     else:
         wrong = np.mean(delta > 2) > 0.05 or delta.mean() > 0.5
     if wrong:
-        FAILED.append(f"{name} {changes}: {np.mean(delta > 0):.5f} differ, {np.mean(delta > 1):.5f} by more than 1, at most {delta.max()}")
+        FAILED.append(f"{name} {changes}: {np.mean(delta > 0):.5f} differ, {np.mean(delta > 1):.5f} by more than 1, "
+                      f"at most {delta.max()}")
 
 
 def policies(tv, numbers, filter):
     """Each: the operation, torchvision's object, bins that are drawn, and how torchvision's object is run."""
     mode = getattr(tv.InterpolationMode, filter.upper())
     how = f'filter = "{filter}", fill = 0'
-    run = lambda policy, picture: policy(picture)  # noqa: E731
+    run = lambda policy, picture: policy(picture)
     for count, magnitude, bins in ((1, 9, 31), (1, 30, 31), (2, 7, 10)):
         yield (f'{{ op = "rand-augment", num_ops = {count}, magnitude = {magnitude}, bins = {bins}, {how} }}', "rand-augment",
                tv.RandAugment(count, magnitude, bins, mode, 0), 0, run)
     for bins in (31, 12):
-        yield f'{{ op = "trivial-augment", bins = {bins}, {how} }}', "trivial-augment", tv.TrivialAugmentWide(bins, mode, 0), bins, run
+        yield f'{{ op = "trivial-augment", bins = {bins}, {how} }}', "trivial-augment", tv.TrivialAugmentWide(
+            bins, mode, 0), bins, run
     for name in ("imagenet", "cifar10", "svhn"):
         policy = tv.AutoAugment(tv.AutoAugmentPolicy(name), mode, 0)
-        yield f'{{ op = "auto-augment", policy = "{name}", {how} }}', "auto-augment", policy, 0, lambda p, x: auto_augment(p, x, numbers.draw)
+        yield f'{{ op = "auto-augment", policy = "{name}", {how} }}', "auto-augment", policy, 0, lambda p, x: auto_augment(
+            p, x, numbers.draw)
 
 
 def auto_augment(policy, picture, draw):
@@ -145,7 +148,8 @@ def auto_augment(policy, picture, draw):
         magnitudes = magnitudes(10, *picture.shape[-2:])
         magnitude = 0.0 if magnitudes is None else float(magnitudes[bin]) * (-1 if signed and sign == 0 else 1)
         if done:
-            picture = policy._apply_image_or_video_transform(picture, name, magnitude, interpolation=policy.interpolation, fill=policy._fill)
+            picture = policy._apply_image_or_video_transform(picture, name, magnitude, interpolation=policy.interpolation,
+                                                             fill=policy._fill)
     return picture
 
 
@@ -163,8 +167,10 @@ class Trial:
     def each(self, ops):
         """The number of each picture, itself, and the daemon's."""
         for width, height in SIZES:
-            alike = {number: path for number, path in enumerate(self.pictures) if self.pictures[path].shape[:2] == (height, width)}
-            with Daemon(self.program, self.folder, 'colours = "rgb"', f'{{ op = "center-crop", size = [{height}, {width}] }}, {ops}') as daemon:
+            alike = {number: path for number, path in enumerate(self.pictures)
+                     if self.pictures[path].shape[:2] == (height, width)}
+            with Daemon(self.program, self.folder, 'colours = "rgb"',
+                        f'{{ op = "center-crop", size = [{height}, {width}] }}, {ops}') as daemon:
                 for number, path in alike.items():
                     yield number, self.pictures[path], daemon.of(path, number)
 
@@ -196,7 +202,8 @@ class Trial:
                 delta = np.abs(ours - untorched(policy(torched(picture))))
                 worst, beyond, values = max(worst, delta.max()), beyond + np.count_nonzero(delta > 1), values + delta.size
                 if np.mean(delta > 1) > 0.05:
-                    FAILED.append(f"{ops} of picture {number}: {np.mean(delta > 1):.4f} differ by more than 1, at most {delta.max()}")
+                    FAILED.append(f"{ops} of picture {number}: {np.mean(delta > 1):.4f} differ by more than 1, "
+                                  f"at most {delta.max()}")
             print(f"aug-mix {severity} {width} {depth}: at most {worst}, {beyond / values:.6f} of the values by more than 1")
 
 

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Holds `profile = "srgb"` of decode-image to Pillow's ImageCms.profileToProfile(picture, profile, sRGB), with its perceptual intent.
+"""Holds `profile = "srgb"` of decode-image to Pillow's ImageCms.profileToProfile(picture, profile, sRGB), with its perceptual
+intent.
 
     compare_profiles.py PIXEL_DUMP FORMAT...
     compare_profiles.py --make FOLDER FORMAT...      only makes pictures of these formats there
 
-Pictures of all formats with profiles of all kinds are within 1. The profile is the one that Pillow finds in the file; the pixels are the
-daemon's own without conversion, since other tests compare these. 1,000 damaged profiles neither crash the daemon nor pass for sound in
-one decoding and for damaged in another.
+Pictures of all formats with profiles of all kinds are within 1. The profile is the one that Pillow finds in the file; the pixels
+are the daemon's own without conversion, since other tests compare these. 1,000 damaged profiles neither crash the daemon nor pass
+for sound in one decoding and for damaged in another.
 """
 import importlib
 import io
@@ -50,7 +51,8 @@ def coded(image, name, profile, saving):
     """JPEG XL comes from libjxl's own program. Pillow writes no profile into JPEG 2000."""
     if name == "JPEG2000":
         return Jpeg2000.coloured(saved(image, name, **saving), b"\2\0\0" + profile)
-    return saved(image, name, icc_profile=profile, **saving) if name else Jxl.coded(saved(image, "PNG", icc_profile=profile), "-d", "0")
+    return saved(image, name, icc_profile=profile, **saving) if name else Jxl.coded(saved(image, "PNG", icc_profile=profile),
+                                                                                    "-d", "0")
 
 
 def made(kinds):
@@ -110,7 +112,8 @@ def check_pictures(dumps, folder, kinds):
         differences = np.abs(rgb - wanted)
         check(f"{name}: it differs by {differences.max()}", differences.max() > TOLERANCE)
         check(f"{name}: nothing was converted", "grey-curve" not in name and (rgb == stored[:, :, :3]).all())
-        check(f"{name}: alpha or the colours beside it", (srgb[:, :, 3] != stored[:, :, 3]).any() or (srgb[:, :, :3] != rgb).any())
+        check(f"{name}: alpha or the colours beside it", (srgb[:, :, 3] != stored[:, :, 3]).any()
+              or (srgb[:, :, :3] != rgb).any())
         luma = (rgb @ np.array([19595, 38470, 7471]) + 32768) >> 16
         check(f"{name}: grey", (dumps.grey.of(path)[:, :, 0] != luma).any())
         deep = np.abs(dumps.deep.of(path) / 257 - wanted).max()
@@ -131,7 +134,8 @@ def check_stray_bytes(dumps, folder):
         path.write_bytes(jpeg[:at] + stray + jpeg[at:])
         with Image.open(path) as opened:
             check(f"{path.name}: Pillow sees no profile", opened.info.get("icc_profile") != COLOURS["p3"])
-        check(f"{path.name}: its profile or its orientation is missed", not np.array_equal(dumps.rgb.of(path), dumps.rgb.of(plain)))
+        check(f"{path.name}: its profile or its orientation is missed",
+              not np.array_equal(dumps.rgb.of(path), dumps.rgb.of(plain)))
 
 
 def check_plain(dumps, folder):
@@ -163,7 +167,8 @@ def check_refusals(dumps, folder):
         path.write_bytes(content)
         why = verdict(dumps.rgb, path)
         check(f"{name}: no \"{sentence}\" in: {why}", not isinstance(why, str) or sentence not in why)
-        check(f"{name}: it is decoded where the profile is ignored", name != "chunk.png" and isinstance(verdict(dumps.stored, path), str))
+        check(f"{name}: it is decoded where the profile is ignored",
+              name != "chunk.png" and isinstance(verdict(dumps.stored, path), str))
 
 
 def check_damage(dumps, folder):
@@ -187,7 +192,8 @@ def check_damage(dumps, folder):
 
 
 def check_frames(program, folder, kinds):
-    """Frames together are the frames one by one, in every format that has both frames and profiles; pages have profiles of their own."""
+    """Frames together are the frames one by one, in every format that has both frames and profiles; pages have profiles of their
+    own."""
     frames, whole = [picture("RGB", seed=seed) for seed in range(3)], f'{{ op = "center-crop", size = [{HEIGHT}, {WIDTH}] }}'
     for kind in set(kinds).intersection(("webp", "avif", "tiff")):
         ending, _, name, (saving, *_) = KINDS[kind]

@@ -3,8 +3,8 @@
 
     compare_timm.py PIXEL_DUMP
 
-timm changes pictures of Pillow by Pillow's own functions. They are called here with the numbers that timm's description gives for a
-magnitude; timm itself is not needed.
+timm changes pictures of Pillow by Pillow's own functions. They are called here with the numbers that timm's description gives for
+a magnitude; timm itself is not needed.
 """
 import pathlib
 import sys
@@ -16,8 +16,8 @@ from PIL import Image
 from dump import Daemon
 
 sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "support"))
-from draws import Draw  # noqa: E402
-from timm_changes import CHANGES, timm_rand_augment  # noqa: E402
+from draws import Draw
+from timm_changes import CHANGES, timm_rand_augment
 
 SIZES = [(64, 48), (61, 97), (224, 224), (2, 9)]  # width, height
 PICTURES = 90  # of each size
@@ -44,7 +44,8 @@ def main():
                 values = ", ".join(f"{key} = {str(value).lower() if isinstance(value, bool) else repr(value)}".replace("'", '"')
                                    for key, value in how.items())
                 ops = f'{{ op = "timm-rand-augment", fill = {list(FILL)}, {values} }}'
-                with Daemon(sys.argv[1], folder, 'colours = "rgb"', f'{{ op = "center-crop", size = [{height}, {width}] }}, {ops}') as daemon:
+                with Daemon(sys.argv[1], folder, 'colours = "rgb"',
+                            f'{{ op = "center-crop", size = [{height}, {width}] }}, {ops}') as daemon:
                     for number, path in enumerate(paths):
                         draw = Draw(0, 0, number, "timm-rand-augment")
                         draw.uniform()  # for the operation's p
@@ -52,7 +53,8 @@ def main():
                         apart = np.abs(daemon.of(path, number) - np.asarray(made).astype(int))
                         seen |= set(names)
                         if apart.any():
-                            failed.append(f"{ops} of {path.name}, {names}: {np.mean(apart > 0):.5f} differ, at most {apart.max()}")
+                            failed.append(f"{ops} of {path.name}, {names}: {np.mean(apart > 0):.5f} differ, "
+                                          f"at most {apart.max()}")
     if seen != set(CHANGES):
         failed.append(f"no picture had {set(CHANGES) - seen}")
     for line in failed[:20]:

@@ -3,8 +3,8 @@
 
     compare_warps.py WARP_DUMP PIXEL_DUMP
 
-Parameters are drawn here and given to both. Places are float32 numbers, so a place in the middle of two pixels may fall to either: nearest
-pixels are the same but for at most one in 20,000, and bilinear ones are within 1 but for as few.
+Parameters are drawn here and given to both. Places are float32 numbers, so a place in the middle of two pixels may fall to
+either: nearest pixels are the same but for at most one in 20,000, and bilinear ones are within 1 but for as few.
 """
 import json
 import pathlib
@@ -20,7 +20,7 @@ from dump import Daemon
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/python/scripts"))
-from torchvision_v2 import is_there, load_torchvision_v2  # noqa: E402
+from torchvision_v2 import is_there, load_torchvision_v2
 
 SKIPPED = 77  # Meson's
 TRIALS = 200
@@ -69,7 +69,8 @@ def make_boxes(rng, picture):
 
 
 def make_affine(rng, width, height):
-    given = {"angle": rng.uniform(-180, 180), "translate": [int(rng.integers(-width, width)) // 3, int(rng.integers(-height, height)) // 3],
+    given = {"angle": rng.uniform(-180, 180), "translate": [int(rng.integers(-width, width)) // 3,
+                                                            int(rng.integers(-height, height)) // 3],
              "scale": rng.uniform(0.3, 2.5), "shear": [rng.uniform(-40, 40), rng.uniform(-40, 40)]}
     if rng.random() < 0.5:
         given["center"] = [rng.uniform(0, width), rng.uniform(0, height)]
@@ -131,7 +132,8 @@ class Trial:
         for filter_name, bound in (("nearest", 0), ("bilinear", 1)):
             fill = [int(value) for value in rng.integers(0, 256, 3)]
             boxes = make_boxes(rng, picture)
-            ours, seen = self.warps.of(picture, {"kind": kind, "filter": filter_name, "fill": fill, "boxes": boxes.tolist(), **request})
+            ours, seen = self.warps.of(picture, {"kind": kind, "filter": filter_name, "fill": fill,
+                                                 "boxes": boxes.tolist(), **request})
             image = torch.from_numpy(np.ascontiguousarray(picture.transpose(2, 0, 1)))
             theirs = apply(image, interpolation=filter_name, fill=fill[:channels]).numpy().transpose(1, 2, 0)
             self.compare(f"{kind}, {filter_name}", ours, theirs, bound)
@@ -163,7 +165,8 @@ def check_warps(v2, tv_tensors, warps, rng):
         return modes(lambda value, **rest: F.affine(value, **of, center=request.get("center"), **rest))
 
     def rotate(request, _shape):
-        return modes(lambda value, **rest: F.rotate(value, request["angle"], expand=request["expand"], center=request.get("center"), **rest))
+        return modes(lambda value, **rest: F.rotate(value, request["angle"], expand=request["expand"],
+                                                    center=request.get("center"), **rest))
 
     def perspective(request, _shape):
         coefficients = solve(request["from"], request["to"])
@@ -222,7 +225,8 @@ def check_operations(v2, program, folder, rng):
         return check(name, (np.abs(ours - theirs.astype(int)) > bound).any(2).mean() <= OTHERS_MAX, "pixels differ")
 
     bilinear = InterpolationMode.BILINEAR
-    turned = '{ op = "affine", degrees = [20, 20], translate = [0, 0], scale = 1.2, shear = [10, 10], filter = "bilinear", fill = 9 }'
+    turned = ('{ op = "affine", degrees = [20, 20], translate = [0, 0], scale = 1.2, shear = [10, 10], filter = "bilinear", '
+              'fill = 9 }')
     crop = f'{{ op = "center-crop", {size} }}'
     still = F.affine(image, 20, [0, 0], 1.2, [10, 0], bilinear, [9, 9, 9])
     chain("affine", f"{crop}, {turned}", still, 1)
@@ -245,12 +249,14 @@ def check_operations(v2, program, folder, rng):
                                  ("random-shortest-size, unbounded", "sizes = 50", v2.RandomShortestSize(50)),
                                  ("scale-jitter", "size = 64, scale = [1.3, 1.3]", v2.ScaleJitter((64, 64), (1.3, 1.3)))):
         shorter = min(height, width)
-        wanted = [31 * height // shorter, 31 * width // shorter] if transform is None else [int(side) for side in transform._get_params([image])["size"]]
+        wanted = [31 * height // shorter,
+                  31 * width // shorter] if transform is None else [int(side) for side in transform._get_params([image])["size"]]
         with Daemon(program, folder, 'colours = "rgb"', f'{{ op = "resize", size = {wanted} }}') as daemon:
             resized = torch.from_numpy(daemon.of(path)).permute(2, 0, 1)
         op = name.split(",")[0]
         chain(name, f'{{ op = "{op}", {ops} }}, {{ op = "center-crop", size = {wanted} }}', resized, 0)
-    chain("CIFAR's padded crop", f'{{ op = "pad", padding = 4 }}, {{ op = "center-crop", size = [{height + 8}, {width + 8}] }}, {crop}', image, 0)
+    chain("CIFAR's padded crop",
+          f'{{ op = "pad", padding = 4 }}, {{ op = "center-crop", size = [{height + 8}, {width + 8}] }}, {crop}', image, 0)
 
 
 def main():

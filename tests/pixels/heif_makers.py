@@ -5,7 +5,7 @@ import struct
 import numpy as np
 from PIL import Image
 import pillow_heif
-import pillow_heif.HeifImagePlugin  # noqa: F401: Pillow knows the format then
+import pillow_heif.HeifImagePlugin
 
 from modern_makers import Cells
 from picture_makers import HEIGHT, WIDTH, exif_of, picture, saved
@@ -14,8 +14,8 @@ from picture_makers import HEIGHT, WIDTH, exif_of, picture, saved
 class Heif(Cells):
     """All samplings and matrices, with alpha, turned, cut, and in cells.
 
-    libheif repeats the samples of chroma that stand for several pixels, where spdld interpolates them: such pictures have slow waves, and
-    may differ by more.
+    libheif repeats the samples of chroma that stand for several pixels, where spdld interpolates them: such pictures have slow
+    waves, and may differ by more.
     """
 
     TOLERANCE, LEAST, ENDING = 1, 60, ".heic"
@@ -23,8 +23,8 @@ class Heif(Cells):
 
     @staticmethod
     def cell(mode, seed):
-        return saved(picture(mode, 64, 64, seed), "HEIF", chroma=444, quality=80, matrix_coefficients=6, full_range_flag=1, color_primaries=1,
-                     transfer_characteristics=13)
+        return saved(picture(mode, 64, 64, seed), "HEIF", chroma=444, quality=80, matrix_coefficients=6, full_range_flag=1,
+                     color_primaries=1, transfer_characteristics=13)
 
     SHARED = (0, 1, 1, 0, 1, 0)
 
@@ -60,8 +60,8 @@ class Heif(Cells):
             write(f"turned-{orientation}", picture("RGB"), chroma=444, exif=exif_of(orientation))
         for matrix in (1, 6, 9):
             for is_full in (0, 1):
-                write(f"matrix-{matrix}-{is_full}", picture("RGB"), chroma=444, matrix_coefficients=matrix, full_range_flag=is_full,
-                      color_primaries=1, transfer_characteristics=1)
+                write(f"matrix-{matrix}-{is_full}", picture("RGB"), chroma=444, matrix_coefficients=matrix,
+                      full_range_flag=is_full, color_primaries=1, transfer_characteristics=1)
         for is_full in (0, 1):  # the file's own word goes before the word of its coded data
             path = folder / f"matrix-6-{is_full}.heic"
             told = path.read_bytes()
@@ -69,7 +69,8 @@ class Heif(Cells):
             (folder / f"other-range-{is_full}.heic").write_bytes(told[:place] + bytes([told[place] ^ 0x80]) + told[place + 1:])
         for chroma in (420, 444):
             deep = io.BytesIO()
-            pillow_heif.encode("RGB;16", (270, 300), (np.asarray(slow_waves(300, 270), np.uint16) * 257).tobytes(), deep, chroma=chroma, quality=90)
+            pillow_heif.encode("RGB;16", (270, 300), (np.asarray(slow_waves(300, 270), np.uint16) * 257).tobytes(), deep,
+                               chroma=chroma, quality=90)
             (folder / f"deep-{chroma}.heic").write_bytes(deep.getvalue())
         for name, options in (("grid", {}), ("grid-cut", {"size": (111, 75)}), ("grid-alpha", {"alpha": (0, 1, 2, 3)}),
                               ("grid-scattered", {"alpha": (0, 1, 2, 3), "is_scattered": True})):
@@ -82,12 +83,13 @@ class Heif(Cells):
 
     @classmethod
     def shaped(cls, *transforms):
-        """A picture with these boxes of its shape, in this order (ISO/IEC 23008-12, 6.5.9 to 6.5.12): Pillow and libheif write the turn of
-        EXIF alone."""
+        """A picture with these boxes of its shape, in this order (ISO/IEC 23008-12, 6.5.9 to 6.5.12): Pillow and libheif write
+        the turn of EXIF alone."""
         heic = cls.cell("RGB", 3)
         def at(kind):
             return heic.index(kind) - 4, struct.unpack(">I", heic[heic.index(kind) - 4:heic.index(kind)])[0]
-        (meta, meta_bytes), (iprp, iprp_bytes), (ipco, ipco_bytes), (ipma, ipma_bytes) = map(at, (b"meta", b"iprp", b"ipco", b"ipma"))
+        (meta, meta_bytes), (iprp, iprp_bytes), (ipco, ipco_bytes), (ipma, ipma_bytes) = map(
+            at, (b"meta", b"iprp", b"ipco", b"ipma"))
         properties, association = heic[ipco + 8:ipco + ipco_bytes], heic[ipma:ipma + ipma_bytes]
         count, place = 0, 0
         while place < len(properties):
@@ -145,11 +147,13 @@ class Heif(Cells):
         yield "tone-map", heic.replace(b"hvc1", b"tmap"), "a HEIC with a picture that is another one with a tone map"
         yield "other", heic.replace(b"hvc1", b"x\x01yz"), "a HEIC with items of the kind 'x?yz'"
         yield "unknown", heic.replace(b"hvcC", b"free"), "a HEIC with items of the kind 'free'"
-        yield "track", cls.box(b"ftyp", b"hevc", bytes(4), b"hevc") + cls.box(b"moov", bytes(8)), "a HEIC with a track of pictures"
+        yield "track", cls.box(b"ftyp", b"hevc", bytes(4),
+                               b"hevc") + cls.box(b"moov", bytes(8)), "a HEIC with a track of pictures"
         grid = cls.grid(2, (0, 1, 2, 3))
         yield "cells", grid.replace(struct.pack(">BBBBHH", 0, 0, 1, 1, 128, 128), struct.pack(">BBBBHH", 0, 0, 1, 2, 128, 128)), \
             "a damaged HEIC: its grid has another number of cells than it tells"
-        yield "not-filled", grid.replace(struct.pack(">BBBBHH", 0, 0, 1, 1, 128, 128), struct.pack(">BBBBHH", 0, 0, 1, 1, 128, 129)), \
+        yield "not-filled", grid.replace(struct.pack(">BBBBHH", 0, 0, 1, 1, 128, 128),
+                                         struct.pack(">BBBBHH", 0, 0, 1, 1, 128, 129)), \
             "a damaged HEIC: the cells of its grid do not fill it"
 
 

@@ -6,7 +6,7 @@ import tempfile
 
 from PIL import Image
 
-from picture_makers import HEIGHT, WIDTH, exif_of, moved, noise, picture, saved
+from picture_makers import exif_of, moved, noise, picture, saved
 from profile_makers import CMYK
 
 
@@ -20,9 +20,9 @@ class Cells:
 
     @classmethod
     def grid(cls, columns, order, size=None, alpha=None, is_scattered=False):
-        """A grid of pictures of 64 x 64 (ISO/IEC 23008-12, 6.6.2.3). `order`: the number of the cell that stands at each place of the
-        grid. `size`: the picture's, which may cut the cells off at the right and below. `alpha`: the order of a grid of alpha.
-        `is_scattered`: grids lie in the header's own data, and cells in two pieces each."""
+        """A grid of pictures of 64 x 64 (ISO/IEC 23008-12, 6.6.2.3). `order`: the number of the cell that stands at each place of
+        the grid. `size`: the picture's, which may cut the cells off at the right and below. `alpha`: the order of a grid of
+        alpha. `is_scattered`: grids lie in the header's own data, and cells in two pieces each."""
         rows, full = len(order) // columns, struct.pack(">I", 0)
         width, height = size or (64 * columns, 64 * rows)
         cells = [cls.cell("RGB", seed) for seed in range(len(order))]
@@ -31,18 +31,21 @@ class Cells:
             at = file.index(kind) - 4
             return file[at:at + struct.unpack(">I", file[at:at + 4])[0]]
         told = struct.pack(">BBBBHH", 0, 0, rows - 1, columns - 1, width, height)
-        contents = [told, *(inner(cell, b"mdat")[8:] for cell in cells), *([told] if alpha else []), *(inner(mask, b"mdat")[8:] for mask in masks)]
+        contents = [told, *(inner(cell, b"mdat")[8:] for cell in cells), *([told] if alpha else []),
+                    *(inner(mask, b"mdat")[8:] for mask in masks)]
         kinds = [b"grid"] + [cls.ITEM] * len(cells) + ([b"grid"] if alpha else []) + [cls.ITEM] * len(masks)
-        properties = [cls.box(b"ispe", full, struct.pack(">II", width, height)), cls.box(b"ispe", full, struct.pack(">II", 64, 64)),
-                      inner(cells[0], cls.HEADER), inner(cells[0], b"colr"), cls.box(b"pixi", full, b"\3\10\10\10"), cls.box(b"pixi", full, b"\1\10"),
-                      cls.box(b"auxC", full, b"urn:mpeg:mpegB:cicp:systems:auxiliary:alpha\0")]
+        properties = [cls.box(b"ispe", full, struct.pack(">II", width, height)),
+                      cls.box(b"ispe", full, struct.pack(">II", 64, 64)),
+                      inner(cells[0], cls.HEADER), inner(cells[0], b"colr"), cls.box(b"pixi", full, b"\3\10\10\10"),
+                      cls.box(b"pixi", full, b"\1\10"), cls.box(b"auxC", full, b"urn:mpeg:mpegB:cicp:systems:auxiliary:alpha\0")]
         of_item = [(1, 4, 5)] + [(2, 0x83, 4, 5)] * len(cells)
         references = [cls.box(b"dimg", struct.pack(f">HH{len(order)}H", 1, len(order), *(2 + cell for cell in order)))]
         if alpha:
             grid = 2 + len(cells)
             properties.append(inner(masks[0], cls.HEADER))
             of_item += [(1, 6, 7)] + [(2, 0x88, 6)] * len(masks)
-            references += [cls.box(b"dimg", struct.pack(f">HH{len(alpha)}H", grid, len(alpha), *(grid + 1 + cell for cell in alpha))),
+            references += [cls.box(b"dimg", struct.pack(f">HH{len(alpha)}H", grid, len(alpha),
+                                                        *(grid + 1 + cell for cell in alpha))),
                            cls.box(b"auxl", struct.pack(">HHH", grid, 1, 1))]
         def meta(start):
             places, at = b"", start
@@ -56,18 +59,23 @@ class Cells:
                     inside += len(content)
                 else:
                     half = len(content) // 2  # the second half lies before the first
-                    places += struct.pack(">HHHHIIII", 1 + number, 0, 0, 2, at + len(content) - half, half, at, len(content) - half)
+                    places += struct.pack(">HHHHIIII", 1 + number, 0, 0, 2, at + len(content) - half, half, at,
+                                          len(content) - half)
                     at += len(content)
-            infos = b"".join(cls.box(b"infe", b"\2\0\0\0", struct.pack(">HH", 1 + number, 0), kind, b"\0") for number, kind in enumerate(kinds))
+            infos = b"".join(cls.box(b"infe", b"\2\0\0\0", struct.pack(">HH", 1 + number, 0), kind,
+                                     b"\0") for number, kind in enumerate(kinds))
             ipma = b"".join(struct.pack(">HB", 1 + number, len(of)) + bytes(of) for number, of in enumerate(of_item))
             return cls.box(b"meta", full, cls.box(b"hdlr", full, bytes(4), b"pict", bytes(13)), cls.box(b"pitm", full, b"\0\1"),
                            cls.box(b"iloc", bytes([is_scattered, 0, 0, 0]), b"\x44\0", struct.pack(">H", len(contents)), places),
                            cls.box(b"iinf", full, struct.pack(">H", len(contents)), infos), cls.box(b"iref", full, *references),
-                           *([cls.box(b"idat", *(content for content, kind in zip(contents, kinds) if kind == b"grid"))] if is_scattered else []),
-                           cls.box(b"iprp", cls.box(b"ipco", *properties), cls.box(b"ipma", full, struct.pack(">I", len(of_item)), ipma)))
+                           *([cls.box(b"idat", *(content for content, kind in zip(contents, kinds) if kind == b"grid"))]
+                             if is_scattered else []),
+                           cls.box(b"iprp", cls.box(b"ipco", *properties),
+                                   cls.box(b"ipma", full, struct.pack(">I", len(of_item)), ipma)))
         head = cls.box(b"ftyp", cls.BRANDS[:4], bytes(4), cls.BRANDS)
         if is_scattered:
-            stored = [content[len(content) // 2:] + content[:len(content) // 2] for content, kind in zip(contents, kinds) if kind != b"grid"]
+            stored = [content[len(content) // 2:] + content[:len(content) // 2] for content, kind in zip(contents, kinds)
+                      if kind != b"grid"]
         else:
             stored = contents
         return head + meta(len(head) + len(meta(0)) + 8) + cls.box(b"mdat", *stored)
@@ -81,7 +89,8 @@ class Avif(Cells):
 
     @staticmethod
     def cell(mode, seed):
-        return saved(picture(mode, 64, 64, seed), "AVIF", speed=10, max_threads=1, subsampling="4:0:0" if mode == "L" else "4:4:4")
+        return saved(picture(mode, 64, 64, seed), "AVIF", speed=10, max_threads=1,
+                     subsampling="4:0:0" if mode == "L" else "4:4:4")
 
     @classmethod
     def make(cls, folder, small):
@@ -120,7 +129,8 @@ class Avif(Cells):
         yield "depth", moving[:track] + moving[track:].replace(b"auxiliary:alpha", b"auxiliary:depth"), "no alpha, such as depth"
         sizes = track + struct.unpack(">I", moving[track:track + 4])[0] - 8
         silent = moving[:sizes] + bytes(8) + moving[sizes + 8:]
-        yield "sound", silent[:track] + silent[track:].replace(b"tref", b"free").replace(b"auxv", b"soun"), "a track that is no picture, such as sound"
+        yield "sound", silent[:track] + silent[track:].replace(b"tref", b"free").replace(
+            b"auxv", b"soun"), "a track that is no picture, such as sound"
 
     @classmethod
     def refused(cls):
@@ -135,7 +145,8 @@ class Avif(Cells):
 
 
 class Jxl:
-    """Lossy and lossless, of 8 and 16 bits, grey, with alpha, turned, animated, with and without boxes; all written by libjxl's own program.
+    """Lossy and lossless, of 8 and 16 bits, grey, with alpha, turned, animated, with and without boxes; all written by libjxl's
+    own program.
 
     The library that is beside Pillow is another version, whose lossy colours may differ a little. Lossless ones do not.
     """
@@ -161,7 +172,8 @@ class Jxl:
         if not small:
             write("large", picture("RGB", 1700, 2300), "-e", "3")
 
-    KINDS = {"lossless": ("-d", "0"), "boxes": ("-d", "0", "--container=1"), "fast": ("-d", "0", "-e", "1"), "lossy": (), "low": ("-d", "4"),
+    KINDS = {"lossless": ("-d", "0"), "boxes": ("-d", "0", "--container=1"), "fast": ("-d", "0", "-e", "1"), "lossy": (),
+             "low": ("-d", "4"),
              "modular": ("-d", "1", "-m", "1"), "progressive": ("-p",), "sharp": ("-d", "1", "--epf=0", "--gaborish=0")}
 
     @staticmethod
@@ -188,8 +200,10 @@ class Jxl:
 
     @classmethod
     def claims(cls, width, height):
-        """A header, and an empty frame with all defaults. Each side is 30 bits behind two that say so (ISO/IEC 18181-1, size_header)."""
-        return b"\xff\x0a" + cls.packed((0, 1), (3, 2), (height - 1, 30), (0, 3), (3, 2), (width - 1, 30), (1, 1), (1, 1)) + b"\1" + bytes(10_000)
+        """A header, and an empty frame with all defaults. Each side is 30 bits behind two that say so (ISO/IEC 18181-1,
+        size_header)."""
+        return b"\xff\x0a" + cls.packed((0, 1), (3, 2), (height - 1, 30), (0, 3), (3, 2), (width - 1, 30), (1, 1),
+                                        (1, 1)) + b"\1" + bytes(10_000)
 
     @classmethod
     def framed(cls, *fields):
@@ -205,7 +219,8 @@ class Jxl:
         yield "cut", coded[:-20], "a JPEG XL that was cut off"
         yield "head", coded[:5], "a JPEG XL that was cut off"
         yield "box", b"\0\0\0\x0cJXL \r\n\x87\n" + bytes(100), "JPEG XL"
-        start, side, end = ((0, 1), (0, 2), (0, 1), (0, 2), (0, 2), (2, 3), (2, 3), (0, 2), (1, 1)), ((2, 2), (18000 - 2304, 14)), ((0, 2), (1, 1), (0, 2), (1, 1))
+        start, side, end = ((0, 1), (0, 2), (0, 1), (0, 2), (0, 2), (2, 3), (2, 3), (0, 2),
+                            (1, 1)), ((2, 2), (18000 - 2304, 14)), ((0, 2), (1, 1), (0, 2), (1, 1))
         # An extra channel of 8 bits that is the black (ISO/IEC 18181-1, image_metadata), and colours that are no XYB.
         black = ((0, 2), (0, 3), (1, 1), (1, 2), (0, 1), (2, 2), (2, 4), (0, 3), (0, 2), (0, 2), (0, 1), (1, 1), (0, 2), (1, 1))
         yield "black", b"\xff\x0a" + cls.packed((1, 1), (0, 5), (1, 3), *black) + bytes(1000), "a JPEG XL with CMYK colours"
@@ -220,7 +235,8 @@ class Jxl:
 
 
 class Jpeg2000:
-    """In boxes and bare, reversible or not, in tiles, layers and all orders, of 8 and 16 bits, grey, with alpha, and with headers that lie."""
+    """In boxes and bare, reversible or not, in tiles, layers and all orders, of 8 and 16 bits, grey, with alpha, and with headers
+    that lie."""
 
     TOLERANCE, LEAST = 1, 50
 
@@ -266,13 +282,16 @@ class Jpeg2000:
         for number, name in ((0, "one bit where 0 is white"), (1, "ITU-R BT.709"), (12, "CMYK"), (14, "CIELab"), (24, "e-sYCC"),
                              (99, "a kind that JPEG 2000 does not define")):
             yield f"colours-{number}", cls.coloured(coded, struct.pack(">BBBI", 1, 0, 0, number)), name
-        yield "lab", cls.coloured(coded, b"\1\0\0\0\0\0\x0e" + struct.pack(">6I", 100, 0, 255, 128, 255, 128) + b"D65\0"), "CIELab colours"
+        yield "lab", cls.coloured(coded, b"\1\0\0\0\0\0\x0e" + struct.pack(">6I", 100, 0, 255, 128, 255,
+                                                                           128) + b"D65\0"), "CIELab colours"
         yield "inks", cls.coloured(coded, b"\2\0\0" + CMYK), "a JPEG 2000 with CMYK colours"
         yield "profile-lab", cls.coloured(coded, b"\2\0\0" + CMYK.replace(b"CMYK", b"Lab ", 1)), "a JPEG 2000 with CIELab colours"
-        bare = saved(picture("RGB"), "JPEG2000", no_jp2=True, quality_layers=[20, 5], precinct_size=(64, 64), codeblock_size=(16, 16))
+        bare = saved(picture("RGB"), "JPEG2000", no_jp2=True, quality_layers=[20, 5], precinct_size=(64, 64),
+                     codeblock_size=(16, 16))
         four = struct.pack(">I", 65000)
         yield "large", cls.changed(coded, (4, four), (8, four)), "65000 x 65000 pixels, more than the limit"
-        yield "memory", cls.changed(coded, *((place, struct.pack(">I", 13300)) for place in (4, 8, 20, 24))), "limits.sample_bytes_max"
+        yield "memory", cls.changed(coded, *((place, struct.pack(">I", 13300))
+                                             for place in (4, 8, 20, 24))), "limits.sample_bytes_max"
         yield "tiles", cls.changed(coded, (20, struct.pack(">II", 1, 1))), "in 2867 tiles, more than its"
         yield "components", cls.changed(coded, (36, struct.pack(">H", 16384))), "a JPEG 2000 with 16384 components"
         yield "bits", cls.changed(coded, (38, b"\x1f")), "a JPEG 2000 with samples of 32 bits"

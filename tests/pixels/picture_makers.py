@@ -76,7 +76,8 @@ class Webp:
             for mode in ("RGB", "RGBA"):
                 frames = [moved(mode, number) for number in range(5)]
                 for name, options in (("all", {}), ("keys", {"kmin": 1, "kmax": 2}), ("small", {"minimize_size": True})):
-                    content = saved(frames[0], "WEBP", lossless=lossless, save_all=True, append_images=frames[1:], duration=50, **options)
+                    content = saved(frames[0], "WEBP", lossless=lossless, save_all=True, append_images=frames[1:],
+                                    duration=50, **options)
                     (folder / f"{'lossless' if lossless else 'lossy'}-{mode}-{name}.webp").write_bytes(content)
         if small:
             return
@@ -99,7 +100,8 @@ class Webp:
     @classmethod
     def part(cls, path):
         coded = path.read_bytes()[12 + 8 + 10:]
-        frame = struct.pack("<I", 4)[:3] + struct.pack("<I", 3)[:3] + struct.pack("<I", WIDTH - 1)[:3] + struct.pack("<I", HEIGHT - 1)[:3]
+        frame = struct.pack("<I", 4)[:3] + struct.pack("<I", 3)[:3] + struct.pack("<I", WIDTH - 1)[:3] + struct.pack(
+            "<I", HEIGHT - 1)[:3]
         return cls.file(cls.header(WIDTH + 20, HEIGHT + 11), cls.chunk(b"ANIM", bytes(6)),
                         cls.chunk(b"ANMF", frame + struct.pack("<I", 100)[:3] + b"\x02" + coded))
 
@@ -115,7 +117,8 @@ class Webp:
         yield "cut", lossy[:-1], "a WebP that was cut off"
         yield "short", lossy[:30], "a WebP that was cut off"
         yield "frames", cls.file(cls.header(5, 5), cls.chunk(b"ANIM", bytes(6))), "an animation without frames"
-        yield "outside", cls.file(cls.header(WIDTH, HEIGHT), cls.chunk(b"ANMF", bytes([1]) + cls.frame_rest() + lossy[12:])), "does not fit"
+        yield "outside", cls.file(cls.header(WIDTH, HEIGHT),
+                                  cls.chunk(b"ANMF", bytes([1]) + cls.frame_rest() + lossy[12:])), "does not fit"
         yield "changed", lossy[:26] + bytes(4) + lossy[30:], "claims no pixels"
 
     @staticmethod
@@ -140,8 +143,8 @@ class Bmp:
 
     @staticmethod
     def alike(path):
-        """The file that Pillow reads with the same pixels: two headers are unknown to it, and it takes entries of the oldest one's palette
-        for longer than they are."""
+        """The file that Pillow reads with the same pixels: two headers are unknown to it, and it takes entries of the oldest
+        one's palette for longer than they are."""
         return path.with_name(path.name.replace("-52", "-40").replace("-56", "-40").replace("core-at-palette", "core"))
 
     @classmethod
@@ -150,12 +153,14 @@ class Bmp:
         for bits in (1, 4, 8):
             numbers, palette = rng.integers(0, 1 << bits, (HEIGHT, WIDTH)), rng.integers(0, 256, (1 << bits, 3), np.uint8)
             for top_down in (False, True):
-                yield f"palette-{bits}-{top_down}", cls.file(cls.rows(numbers, bits, top_down), bits, top_down=top_down, palette=palette)
+                yield f"palette-{bits}-{top_down}", cls.file(cls.rows(numbers, bits, top_down), bits, top_down=top_down,
+                                                             palette=palette)
             yield f"core-{bits}", cls.file(cls.rows(numbers, bits, False), bits, header=12, palette=palette)
             yield f"core-at-palette-{bits}", cls.file(cls.rows(numbers, bits, False), bits, header=12, palette=palette, start=26)
             for header in (40, 108):
                 for name, start in (("no-place", 0), ("at-palette", 14 + header)):
-                    yield f"{name}-{bits}-{header}", cls.file(cls.rows(numbers, bits, False), bits, header=header, palette=palette, start=start)
+                    yield f"{name}-{bits}-{header}", cls.file(cls.rows(numbers, bits, False), bits, header=header,
+                                                              palette=palette, start=start)
                     few = cls.rows(numbers % 2, bits, False)  # a palette of two entries, as the header says
                     yield f"{name}-{bits}-{header}-few", cls.file(few, bits, header=header, palette=palette[:2], start=start)
         yield "core-24", cls.file(cls.rows(rng.integers(0, 1 << 24, (HEIGHT, WIDTH)), 24, False), 24, header=12)
@@ -163,10 +168,13 @@ class Bmp:
         yield "555", cls.file(cls.rows(deep, 16, False), 16)
         for header in (40, 52, 56, 108, 124):
             yield f"565-{header}", cls.file(cls.rows(deep, 16, False), 16, header=header, masks=(0xF800, 0x7E0, 0x1F, 0))
-            yield f"rgb-{header}", cls.file(cls.rows(full, 32, True), 32, header=header, top_down=True, masks=(0xFF0000, 0xFF00, 0xFF, 0))
+            yield f"rgb-{header}", cls.file(cls.rows(full, 32, True), 32, header=header, top_down=True,
+                                            masks=(0xFF0000, 0xFF00, 0xFF, 0))
         for header in (108, 124):
-            yield f"rgba-{header}", cls.file(cls.rows(full, 32, False), 32, header=header, masks=(0xFF0000, 0xFF00, 0xFF, 0xFF000000))
-            yield f"abgr-{header}", cls.file(cls.rows(full, 32, False), 32, header=header, masks=(0xFF, 0xFF00, 0xFF0000, 0xFF000000))
+            yield f"rgba-{header}", cls.file(cls.rows(full, 32, False), 32, header=header,
+                                             masks=(0xFF0000, 0xFF00, 0xFF, 0xFF000000))
+            yield f"abgr-{header}", cls.file(cls.rows(full, 32, False), 32, header=header,
+                                             masks=(0xFF, 0xFF00, 0xFF0000, 0xFF000000))
         for name, start in (("within-palette", 54 + 400), ("behind-palette", 54 + 1024 + 40)):
             palette = rng.integers(0, 256, (256, 3), np.uint8)
             content = cls.rows(rng.integers(0, 256, (HEIGHT, WIDTH)), 8, False) + bytes(400)
@@ -179,9 +187,11 @@ class Bmp:
         yield "runs", cls.file(cls.runs(numbers), 8, compression=1, palette=palette)
         for width in (3, 9, 60, 61, 200):
             for kind in ("runs", "singles", "mixed"):
-                few = rng.integers(0, 16, (7, width)) if kind != "runs" else np.repeat(rng.integers(0, 16, (7, width)), 9, 1)[:, :width]
+                few = rng.integers(0, 16, (7, width)) if kind != "runs" else np.repeat(rng.integers(0, 16, (7, width)),
+                                                                                       9, 1)[:, :width]
                 for ends in (True, False):
-                    yield f"runs-4-{kind}-{width}-{ends}", cls.file(cls.runs_of_4(few, kind, ends), 4, compression=2, palette=palette[:16], size=(width, 7))
+                    yield f"runs-4-{kind}-{width}-{ends}", cls.file(cls.runs_of_4(few, kind, ends), 4, compression=2,
+                                                                    palette=palette[:16], size=(width, 7))
 
     @staticmethod
     def rows(values, bits, top_down):
@@ -224,13 +234,15 @@ class Bmp:
                     count = min(252, -(-(len(row) - x) // 2) * 2)
                     few = [*row[x:x + count], 7][:count]
                     pixels = bytes(first << 4 | second for first, second in zip(few[::2], few[1::2]))
-                    out += (bytes([0, count]) if count > 2 else bytes([2, pixels[0]])) + (pixels + bytes(len(pixels) % 2) if count > 2 else b"")
+                    out += (bytes([0, count]) if count > 2 else bytes([2, pixels[0]])) + (pixels + bytes(len(pixels) % 2)
+                                                                                          if count > 2 else b"")
                 x += count
             out += bytes([0, 0])
         return bytes(out) + (bytes([0, 1]) if ends else b"")
 
     @classmethod
-    def file(cls, content, bits, header=40, top_down=False, masks=None, palette=None, compression=0, size=(WIDTH, HEIGHT), start=None):
+    def file(cls, content, bits, header=40, top_down=False, masks=None, palette=None, compression=0,
+             size=(WIDTH, HEIGHT), start=None):
         """`start`: where the header says that the pixels begin; None: where they do."""
         width, height = size
         colours = b"" if palette is None else b"".join(
@@ -239,13 +251,14 @@ class Bmp:
             info = struct.pack("<IHHHH", 12, width, height, 1, bits)
         else:
             compression = 3 if masks else compression
-            info = struct.pack("<IiiHHIIiiII", header, width, -height if top_down else height, 1, bits, compression, len(content), 2835, 2835,
-                               len(palette) if palette is not None else 0, 0)
+            info = struct.pack("<IiiHHIIiiII", header, width, -height if top_down else height, 1, bits, compression,
+                               len(content), 2835, 2835, len(palette) if palette is not None else 0, 0)
             words = 3 if header <= 52 else 4
             info += struct.pack(f"<{words}I", *masks[:words]) if masks else b""
             info = info.ljust(max(header, len(info)), b"\0")
         place = 14 + len(info) + len(colours)
-        return b"BM" + struct.pack("<IHHI", place + len(content), 0, 0, place if start is None else start) + info + colours + content
+        return b"BM" + struct.pack("<IHHI", place + len(content), 0, 0,
+                                   place if start is None else start) + info + colours + content
 
     @classmethod
     def refused(cls):
@@ -255,7 +268,8 @@ class Bmp:
         yield "claims", cls.file(rows, 24, size=(13000, 13000)), "a BMP that was cut off"
         grey = np.repeat(np.arange(256, dtype=np.uint8)[:, None], 3, 1)
         yield "runs", cls.file(bytes([0, 1]), 8, compression=1, palette=grey, size=(13000, 13000)), "can hold"
-        yield "leaves", cls.file(bytes([0, 5, 1, 2, 3, 4, 5, 0] * 20), 8, compression=1, palette=grey, size=(20, 20)), "its code leaves the picture"
+        yield "leaves", cls.file(bytes([0, 5, 1, 2, 3, 4, 5, 0] * 20), 8, compression=1, palette=grey,
+                                 size=(20, 20)), "its code leaves the picture"
         yield "short", cls.file(bytes([20, 7] * 3), 8, compression=1, palette=grey, size=(20, 20)), "cut off"
         yield "empty", cls.file(rows, 24, size=(0, 5)), "claims no pixels"
         yield "header", cls.file(rows, 24, start=20), "its pixels lie in its header"
@@ -344,7 +358,8 @@ class Gif:
 
     @classmethod
     def animate(cls, folder, small):
-        """Frames of all disposals, on parts of the canvas, with palettes of their own, interlaced, with and without transparency."""
+        """Frames of all disposals, on parts of the canvas, with palettes of their own, interlaced, with and without
+        transparency."""
         rng = np.random.default_rng(3)
         for number in range(24):
             frames = []
@@ -354,7 +369,8 @@ class Gif:
                 if at == 0 and number % 3:
                     width, height, place = WIDTH, HEIGHT, (0, 0)
                 frames.append({"image": noise(1, height, width, seed=int(rng.integers(1000)))[:, :, 0] % 16, "place": place,
-                               "disposal": int(rng.integers(0, 4)), "transparent": int(rng.integers(0, 16)) if rng.integers(0, 2) else None,
+                               "disposal": int(rng.integers(0, 4)),
+                               "transparent": int(rng.integers(0, 16)) if rng.integers(0, 2) else None,
                                "palette": noise(3, 1, 16, seed=int(rng.integers(1000)))[0] if rng.integers(0, 2) else None,
                                "interlaced": bool(rng.integers(0, 2)), "control": bool(rng.integers(0, 5))})
             (folder / f"frames-{number}.gif").write_bytes(cls.animated(frames, noise(3, 1, 16)[0], int(rng.integers(0, 16))))
@@ -407,7 +423,8 @@ class Gif:
         flags = coded[start + 9]
         data = start + 10 + (3 << ((flags & 7) + 1) if flags & 0x80 else 0)
         own = b"" if palette is None else palette.astype(np.uint8).tobytes()
-        return b"\x2c" + struct.pack("<HHHHB", *place, width, height, (0x83 if own else 0) | interlaced << 6) + own + coded[data:-1]
+        return b"\x2c" + struct.pack("<HHHHB", *place, width, height,
+                                     (0x83 if own else 0) | interlaced << 6) + own + coded[data:-1]
 
     @staticmethod
     def placed(gif, width, height, left, top):

@@ -27,19 +27,22 @@ D50 = (0.9642, 1.0, 0.8249)
 
 
 def profile(space, tags, connection=b"XYZ ", kind=b"mntr"):
-    tags = {b"desc": b"desc\0\0\0\0\0\0\0\2x\0" + bytes(78) + b"\0\0", b"wtpt": xyz(*D50), b"cprt": b"text\0\0\0\0none\0\0\0\0", **tags}
+    tags = {b"desc": b"desc\0\0\0\0\0\0\0\2x\0" + bytes(78) + b"\0\0", b"wtpt": xyz(*D50), b"cprt": b"text\0\0\0\0none\0\0\0\0",
+            **tags}
     place, directory, content = 128 + 4 + 12 * len(tags), struct.pack(">I", len(tags)), b""
     for name, value in tags.items():
         directory += name + struct.pack(">II", place + len(content), len(value))
         content += value + b"\0" * (-len(value) % 4)
     size = place + len(content)
-    head = struct.pack(">I", size) + bytes(4) + struct.pack(">I", 0x04200000) + kind + space + connection + struct.pack(">6H", 2020, 1, 1, 0, 0, 0)
+    head = struct.pack(">I", size) + bytes(4) + struct.pack(">I", 0x04200000) + kind + space + connection + struct.pack(
+        ">6H", 2020, 1, 1, 0, 0, 0)
     head += b"acsp" + bytes(28) + fixed(*D50)
     return head.ljust(128, b"\0") + directory + content
 
 
 def of_primaries(red, green, blue, curve):
-    return profile(b"RGB ", {b"rXYZ": xyz(*red), b"gXYZ": xyz(*green), b"bXYZ": xyz(*blue), b"rTRC": curve, b"gTRC": curve, b"bTRC": curve})
+    return profile(b"RGB ", {b"rXYZ": xyz(*red), b"gXYZ": xyz(*green), b"bXYZ": xyz(*blue), b"rTRC": curve, b"gTRC": curve,
+                             b"bTRC": curve})
 
 
 def of_table(channels, grid, space=b"RGB "):

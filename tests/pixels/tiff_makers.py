@@ -30,7 +30,8 @@ class Tiff:
         for mode in ("CMYK", "LAB"):
             for compression in ("raw", "tiff_lzw", "jpeg") if mode == "CMYK" else ("raw", "tiff_lzw"):
                 colours = picture("RGB").convert(mode)
-                (folder / f"pillow-{mode}-{compression}.tif").write_bytes(saved(colours, "TIFF", compression=compression, tiffinfo={278: 10}))
+                (folder / f"pillow-{mode}-{compression}.tif").write_bytes(saved(colours, "TIFF", compression=compression,
+                                                                                tiffinfo={278: 10}))
         for compression in ("group3", "group4", "tiff_ccitt"):
             for width in (1, 7, 8, 61, 2700):
                 content = saved(picture("1", 23, width), "TIFF", compression=compression, tiffinfo={278: 10})
@@ -56,7 +57,8 @@ class Tiff:
         stack = [picture(mode, seed=number) for number, mode in enumerate(("RGB", "L", "RGBA", "L", "RGB"))]
         (folder / "stack.tif").write_bytes(saved(stack[0], "TIFF", save_all=True, append_images=stack[1:]))
         coded = [picture("RGB", seed=number) for number in range(9)]
-        (folder / "coded.tif").write_bytes(saved(coded[0], "TIFF", save_all=True, append_images=coded[1:], compression="tiff_lzw"))
+        (folder / "coded.tif").write_bytes(saved(coded[0], "TIFF", save_all=True, append_images=coded[1:],
+                                                 compression="tiff_lzw"))
 
     @staticmethod
     def alike(path):
@@ -136,7 +138,8 @@ class Tiff:
             if bits in (3, 5, 6, 7):
                 colours = noise(3, 1, 1 << bits, white=65535)[0]
                 yield f"palette-{bits}.odd", cls.file(rgb[:, :, :1], cls.PALETTE, bits=bits, palette=colours)
-                yield f"palette-{bits}", cls.file(rgb[:, :, :1].astype(np.uint8), cls.PALETTE, palette=np.pad(colours, ((0, 256 - len(colours)), (0, 0))))
+                yield f"palette-{bits}", cls.file(rgb[:, :, :1].astype(np.uint8), cls.PALETTE,
+                                                  palette=np.pad(colours, ((0, 256 - len(colours)), (0, 0))))
 
     @staticmethod
     def scaled(values, bits, white):
@@ -224,7 +227,8 @@ class Tiff:
         if tile is None:
             entries |= {273: (4, list(starts[:-1])), 278: (4, [10]), 279: (4, [len(piece) for piece in pieces])}
         else:
-            entries |= {322: (4, [tile[1]]), 323: (4, [tile[0]]), 324: (4, list(starts[:-1])), 325: (4, [len(piece) for piece in pieces])}
+            entries |= {322: (4, [tile[1]]), 323: (4, [tile[0]]), 324: (4, list(starts[:-1])),
+                        325: (4, [len(piece) for piece in pieces])}
         if extra is not None:
             entries[338] = (3, [extra])
         if palette is not None:
@@ -257,12 +261,15 @@ class Tiff:
         yield "huge", claims(width=2**32 - 1, height=2**32 - 1), "a damaged TIFF"
         yield "more", claims(width=13000, height=13000), "can hold"
         yield "deflate", cls.file(rgb, cls.RGB, tags={256: (4, [13000]), 257: (4, [13000]), 259: (3, [8])}), "can hold"
-        yield "tiles", cls.file(rgb, cls.RGB, tile=(16, 32), tags={322: (4, [1 << 20]), 323: (4, [1 << 20])}), "tiles are much larger"
+        yield "tiles", cls.file(rgb, cls.RGB, tile=(16, 32),
+                                tags={322: (4, [1 << 20]), 323: (4, [1 << 20])}), "tiles are much larger"
         yield "tile", cls.file(rgb, cls.RGB, tile=(16, 32), tags={322: (4, [0])}), "damaged TIFF"
-        yield "floats", cls.file(rgb.astype(np.uint16), cls.RGB, tags={339: (3, [3] * 3)}), "a TIFF with floating-point samples of 16 bits"
+        yield "floats", cls.file(rgb.astype(np.uint16), cls.RGB,
+                                 tags={339: (3, [3] * 3)}), "a TIFF with floating-point samples of 16 bits"
         yield "signed", cls.file(rgb, cls.RGB, tags={339: (3, [2] * 3)}), "samples that have a sign"
         yield "bits", cls.file(rgb, cls.RGB, tags={258: (3, [20] * 3)}), "a TIFF with samples of 20 bits"
-        for tags, sentence in (({332: (3, [2])}, "other inks than cyan"), ({258: (3, [7] * 4)}, None), ({277: (3, [3]), 258: (3, [8] * 3)}, "other inks")):
+        for tags, sentence in (({332: (3, [2])}, "other inks than cyan"), ({258: (3, [7] * 4)}, None),
+                               ({277: (3, [3]), 258: (3, [8] * 3)}, "other inks")):
             if sentence:
                 yield "inks", cls.file(noise(4), cls.CMYK, tags=tags), sentence
         yield "ycbcr-16", cls.file(rgb.astype(np.uint16), cls.YCBCR), "YCbCr colours that are not three samples of 8 bits"
@@ -270,8 +277,10 @@ class Tiff:
         yield "lab-16", cls.file(rgb.astype(np.uint16), cls.LAB), "Lab colours that are not three samples of 8 bits"
         yield "fax", cls.file(rgb, cls.RGB, tags={259: (3, [4])}), "CCITT fax compression is for samples of 1 bit"
         yield "fax-rows", cls.file(noise(1) >> 7, cls.GREY, bits=1, tags={257: (4, [100_000]), 259: (3, [4])}), "can hold"
-        yield "fax-damage", cls.file(noise(1) >> 7, cls.GREY, bits=1, tags={259: (3, [3])}), "libtiff can't decode its pixels from row"
-        yield "jpeg-12", cls.file(rgb, cls.RGB, tags={259: (3, [7]), 258: (3, [12] * 3)}), "lossless JPEG data, or JPEG data of more than 8 bits"
+        yield "fax-damage", cls.file(noise(1) >> 7, cls.GREY, bits=1,
+                                     tags={259: (3, [3])}), "libtiff can't decode its pixels from row"
+        yield "jpeg-12", cls.file(
+            rgb, cls.RGB, tags={259: (3, [7]), 258: (3, [12] * 3)}), "lossless JPEG data, or JPEG data of more than 8 bits"
         for compression, words in ((6, "JPEG data of the old style"), (34887, "LERC compression"), (34925, "LZMA compression"),
                                    (50001, "WebP data"), (34712, "JPEG 2000 data"), (34661, "JBIG compression"),
                                    (12345, "a compression that is not known")):

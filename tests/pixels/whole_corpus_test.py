@@ -20,22 +20,23 @@ import numpy as np
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path[:0] = [str(HERE / "whole"), str(HERE), str(ROOT / "tests/support")]
-import cases  # noqa: E402
+import cases
 
 OPTIONS = cases.options("build", "formats", "parquet")
 BUILD = Path(OPTIONS.build)
 sys.path.insert(0, str(BUILD / "client/python"))
-import daemon  # noqa: E402
-import media_files  # noqa: E402
-import own_side  # noqa: E402
-import references  # noqa: E402
-import verdicts  # noqa: E402
+import daemon
+import media_files
+import own_side
+import references
+import verdicts
 
 FORMATS = [name for name in OPTIONS.formats.split(",") if name in ("bmp", "webp", "gif", "avif", "jpeg2000")]
 NEW = ("avif", "jpeg2000")  # of which Debian's Pillow writes none, or others
 FINE = ("equal", "within tolerance")
 # Pillow takes the entries of the oldest header's palette for longer than they are, and so looks for pixels behind the file.
-REFUSED_BY_PILLOW = {"core-at-palette-1.bmp", "core-at-palette-4.bmp", "core-at-palette-8.bmp", "rgb-52.bmp", "rgb-56.bmp", "565-52.bmp", "565-56.bmp"}
+REFUSED_BY_PILLOW = {"core-at-palette-1.bmp", "core-at-palette-4.bmp", "core-at-palette-8.bmp", "rgb-52.bmp", "rgb-56.bmp",
+                     "565-52.bmp", "565-56.bmp"}
 
 
 def run(*arguments, environment=None):
@@ -70,7 +71,8 @@ class Whole(unittest.TestCase):
         cls.folder.mkdir()
         make_corpus(cls.folder)
         if OPTIONS.parquet == "yes":
-            subprocess.run([ROOT / "build/stores-venv/bin/python", HERE.parent / "source/parquet/make_file.py", cls.folder / "many.parquet"],
+            subprocess.run([ROOT / "build/stores-venv/bin/python", HERE.parent / "source/parquet/make_file.py",
+                            cls.folder / "many.parquet"],
                            env={**os.environ, "PYTHONPATH": str(ROOT / "build/arrow")}, check=True, timeout=60)
         out = cls.folder.parent / "out.json"
         cls.done = run(HERE / "whole_corpus", cls.folder, "--build", BUILD, "--out", out)
@@ -82,7 +84,8 @@ class Whole(unittest.TestCase):
     def test_each_file_is_in_its_class(self):
         wrong = []
         for path, one in self.classes.items():
-            wanted = {"bad/text.png": ("refused by both",), "bad/zeros.mp3": ("refused by both",), "bad/cut.jpg": ("refused by both",)}.get(
+            wanted = {"bad/text.png": ("refused by both",), "bad/zeros.mp3": ("refused by both",),
+                      "bad/cut.jpg": ("refused by both",)}.get(
                 str(path), ("refused by the reference alone", *FINE) if path.name in REFUSED_BY_PILLOW else FINE)
             if one["class"] not in wanted:
                 wrong.append(f"{path}: {one['class']}: {one['remark']}")
@@ -107,7 +110,8 @@ class Whole(unittest.TestCase):
     def test_a_daemon_that_hangs_or_dies_is_told_of_its_file(self):
         path = next((self.folder / "jpeg").rglob("*.jpg"))
         output = {"name": "picture", "from": "file", "ops": [{"op": "decode-image"}, {"op": "center-crop", "size": [8, 8]}]}
-        for signals, wanted in (((), None), ((signal.SIGSTOP,), "time-out"), ((signal.SIGSTOP, signal.SIGKILL), "crash"), ((), None)):
+        for signals, wanted in (((), None), ((signal.SIGSTOP,), "time-out"), ((signal.SIGSTOP, signal.SIGKILL), "crash"),
+                                ((), None)):
             spdld = own_side.Spdld(str(BUILD / "daemon/spdld"), 3 if wanted == "time-out" else 8)
             process = spdld.started().process
             for number, one in enumerate(signals):
@@ -145,14 +149,18 @@ class Verdicts(unittest.TestCase):
         self.assertEqual(self.kind(sound + np.float32(2 / 32768), sound, medium="sound"), "different")
         self.assertEqual(self.kind(sound[1:], sound, medium="sound"), "different")
         frames = np.full((2, 4, 4, 3), 100, np.uint8)
-        self.assertEqual(self.kind(frames + np.uint8(3), frames, medium="video", luma=references.LUMA["bt601"]), "within tolerance")
+        self.assertEqual(self.kind(frames + np.uint8(3), frames, medium="video", luma=references.LUMA["bt601"]),
+                         "within tolerance")
         self.assertEqual(self.kind(frames + np.uint8(9), frames, medium="video", luma=references.LUMA["bt601"]), "different")
 
     def test_refusals(self):
         values = {"values": np.zeros((1, 1, 3), np.uint8), "format": "PNG"}
-        for reference, ours, kind in (({"refused": "x"}, {"refused": "y"}, "refused by both"), (values, {"refused": "y"}, "refused by spdld alone"),
-                                      ({"refused": "x"}, values["values"], "refused by the reference alone"), (values, {"crash": "y"}, "crash"),
-                                      ({"refused": "x"}, {"time-out": "y"}, "time-out"), ({"refused": "not compared: x"}, values["values"], "not compared")):
+        for reference, ours, kind in (({"refused": "x"}, {"refused": "y"}, "refused by both"),
+                                      (values, {"refused": "y"}, "refused by spdld alone"),
+                                      ({"refused": "x"}, values["values"], "refused by the reference alone"),
+                                      (values, {"crash": "y"}, "crash"),
+                                      ({"refused": "x"}, {"time-out": "y"}, "time-out"),
+                                      ({"refused": "not compared: x"}, values["values"], "not compared")):
             self.assertEqual(verdicts.verdict_of("picture", reference, ours).kind, kind)
 
     def test_rows(self):
@@ -160,7 +168,8 @@ class Verdicts(unittest.TestCase):
         null, beyond = "f, row 0, column b: it is null", "f, row 1, column b: its time lies beyond"
         self.assertEqual(verdicts.compared_rows(rows, [{"a": "01", "b": null}, {"a": "02", "b": beyond}]).kind, "equal")
         self.assertEqual(verdicts.compared_rows(rows, [{"a": "01", "b": null}, {"a": "02", "b": "00"}]).kind, "different")
-        self.assertEqual(verdicts.compared_rows(rows, [{"a": "01", "b": null}, {"a": "f: can't be decoded", "b": beyond}]).kind, "refused by spdld alone")
+        self.assertEqual(verdicts.compared_rows(rows, [{"a": "01", "b": null}, {"a": "f: can't be decoded", "b": beyond}]).kind,
+                         "refused by spdld alone")
         self.assertEqual(verdicts.compared_rows(rows, [{"a": "01", "b": null}]).kind, "different")
         self.assertEqual(verdicts.rows_alone([{"a": "01", "b": null}], "x").kind, "refused by the reference alone")
         self.assertEqual(verdicts.rows_alone([{"a": "f: can't be decoded", "b": null}], "x").kind, "refused by both")

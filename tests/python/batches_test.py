@@ -138,9 +138,8 @@ class Errors(DaemonCase):
         self.assertIsInstance(caught.exception, spdld.NoDaemonError)
 
     def test_a_rank_is_held_once(self):
-        with self.attach() as loader:
-            with self.assertRaises(spdld.ConflictError):
-                self.attach()
+        with self.attach() as loader, self.assertRaises(spdld.ConflictError):
+            self.attach()
         with self.assertRaisesRegex(spdld.InvalidError, "closed"):
             loader.next()
         self.assertIn("closed", repr(loader))

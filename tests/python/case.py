@@ -9,9 +9,9 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "support"))
-from daemon import Daemon, make_pictures  # noqa: E402
+from daemon import Daemon, make_pictures
 
-import spdld  # noqa: E402
+import spdld
 
 PROGRAM = os.environ.get("SPDLD_DAEMON", "")
 WAIT_S = 20

@@ -17,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "support"))
-from daemon import make_pictures  # noqa: E402
+from daemon import make_pictures
 
 DEFAULT = ["python3.11", "python3.12", "python3.13", "python3.14", "python3.13t", "python3.14t"]
 FREE_THREADED = "import sysconfig; print(sysconfig.get_config_var('Py_GIL_DISABLED') or 0)"

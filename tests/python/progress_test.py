@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import unittest
-from pathlib import Path
 from unittest import mock
 
 from case import WAIT_S, DaemonCase, spec_of

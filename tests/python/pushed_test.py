@@ -8,7 +8,7 @@ from torch.utils.data import (BatchSampler, DistributedSampler, RandomSampler, S
 
 import spdld
 import spdld.torch
-from case import BATCH, SAMPLES, STEPS, DaemonCase
+from case import BATCH, SAMPLES, DaemonCase
 from torch_case import TorchCase, ids
 
 FLIPS = [{"op": "decode-image"}, {"op": "random-resized-crop", "size": 32}]

@@ -83,7 +83,8 @@ class States(DaemonCase):
                                                         {"op": "horizontal-flip", "p": 0.5}]}]
         for name, changes, words in (("seed", {"seed": 4}, r"the pipeline's spec differs \(seed has another value\)"),
                                      ("ops", {"output": flipped},
-                                      r"the code that makes the samples and the pipeline's spec differ \(output, output.image.ops and output.image.ops.resize.size have "
+                                      r"the code that makes the samples and the pipeline's spec differ \(output, "
+                                      r"output.image.ops and output.image.ops.resize.size have "
                                       r"other values; output.image.ops.horizontal-flip is new; output.label is gone\)"),
                                      ("part", {"order": {**self.spec()["order"], "part": {"of": 2, "index": 1}}},
                                       r"the data set's listing differs \(order.part is new\)"),

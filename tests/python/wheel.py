@@ -22,9 +22,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "support"))
-import cases  # noqa: E402
-from claimed_folder import claim  # noqa: E402
-from daemon import make_pictures  # noqa: E402
+import cases
+from claimed_folder import claim
+from daemon import make_pictures
 
 OPTIONS = cases.options("build", "setup")
 WHEELS = ROOT / "build" / "wheels"  # tests/run puts them there
@@ -187,9 +187,9 @@ class Wheel(unittest.TestCase):
     @unittest.skipIf(os.path.exists("/run/spdld/spdld.sock"), "this machine's own daemon is preferred")
     def test_spdlctl_starts_the_wheels_daemon(self):
         pipeline = Path(self.runtime.name) / "p.toml"
-        pipeline.write_text('name = "p"\nsource = { type = "image-folder", uri = "%s" }\nbatch = { size = 4 }\n'
+        pipeline.write_text(f'name = "p"\nsource = {{ type = "image-folder", uri = "{self.pictures}" }}\nbatch = {{ size = 4 }}\n'
                             'output = [{ name = "image", from = "image", ops = [{ op = "decode-image" }, '
-                            '{ op = "resize", size = [32, 32] }] }]\n' % self.pictures)
+                            '{ op = "resize", size = [32, 32] }] }]\n')
         # By a link too, from a folder of anybody's.
         link = Path(self.runtime.name) / "ctl"
         link.symlink_to(self.package / "bin" / "spdlctl")
@@ -282,7 +282,8 @@ class Wheel(unittest.TestCase):
             done = subprocess.run([sys.executable, "-c", code, hook, str(self.folder), "{}"], capture_output=True, text=True,
                                   cwd=self.tree / "client" / "python", env={**os.environ, "CXX": "/nowhere/g++"}, timeout=WAIT_S)
             self.assertEqual((done.returncode, done.stdout), (1, ""))
-            self.assertRegex(done.stderr, r"^spdld: this machine cannot build spdld, because it lacks a C\+\+ compiler \(g\+\+\)\. .*\n$")
+            self.assertRegex(done.stderr, r"^spdld: this machine cannot build spdld, because it lacks a C\+\+ compiler "
+                                          r"\(g\+\+\)\. .*\n$")
 
     def test_both_projects_need_the_same(self):
         system = [tomllib.loads((ROOT / folder / "pyproject.toml").read_text())["build-system"]

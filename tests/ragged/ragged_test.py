@@ -15,13 +15,13 @@ from unittest import mock
 TESTS = Path(__file__).resolve().parents[1]
 for folder in ("support", "python", "python/gpu"):
     sys.path.insert(0, str(TESTS / folder))
-from daemon import Daemon  # noqa: E402
-from fake_gpu import FakeGpu  # noqa: E402
+from daemon import Daemon
+from fake_gpu import FakeGpu
 
-import spdld  # noqa: E402
-from data import RaggedArchives  # noqa: E402
-from model import Model  # noqa: E402
-from trainer import compare, content_of  # noqa: E402
+import spdld
+from data import RaggedArchives
+from model import Model
+from trainer import compare, content_of
 
 PROGRAM = os.environ.get("SPDLD_DAEMON", "")
 CASES = int(os.environ.get("SPDLD_RAGGED_CASES", "120"))
@@ -178,5 +178,6 @@ if __name__ == "__main__":
         raise SystemExit("SPDLD_DAEMON is not set: the path of the daemon to test with")
     result = unittest.main(exit=False, verbosity=2).result
     failed = len(result.failures) + len(result.errors)
-    print(f"cases: {result.testsRun - failed - len(result.skipped)} passed, {failed} failed, {len(result.skipped)} skipped", flush=True)
+    print(f"cases: {result.testsRun - failed - len(result.skipped)} passed, {failed} failed, {len(result.skipped)} skipped",
+          flush=True)
     sys.exit(0 if result.wasSuccessful() and result.testsRun > 0 else 1)

@@ -18,7 +18,8 @@ def _varying(random, number, source, data):
     name = f"v{number}"
     lengths = [len(data.content(sample, source)) for sample in range(len(data))]
     near = random.choice([max(lengths), sorted(lengths)[len(lengths) * 3 // 4], max(lengths) + random.randint(0, 9)])
-    output = {"name": name, "from": source, "ops": [_operation(random, source)], "length_max": max(1, near - random.randint(0, 1))}
+    output = {"name": name, "from": source, "ops": [_operation(random, source)],
+              "length_max": max(1, near - random.randint(0, 1))}
     if random.random() < 0.8:
         output["too_long"] = random.choice(["bad", "cut", "cut", "leave-out"])
     if random.random() < 0.5:

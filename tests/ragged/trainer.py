@@ -54,7 +54,8 @@ def compare(got, expected, where):
         pairs = zip(got[name], wanted) if isinstance(wanted, tuple) else [(got[name], wanted)]
         for number, (one, other) in enumerate(pairs):
             fits = one.dtype == other.dtype and one.shape == other.shape and np.array_equal(one, other)
-            assert fits, f"{where}: {name} part {number} is {one.dtype} {one.shape} {one}, and not {other.dtype} {other.shape} {other}"
+            assert fits, (f"{where}: {name} part {number} is {one.dtype} {one.shape} {one}, "
+                          f"and not {other.dtype} {other.shape} {other}")
 
 
 class Taker:

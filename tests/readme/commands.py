@@ -6,6 +6,7 @@ import subprocess
 FOREIGN = {"pip", "meson", "systemctl", "systemd-sysusers", "cc", "c++", "install", "cd", "export", "torchrun", "apt", "sudo",
            "loginctl", "journalctl", "openssl"}
 PLACEHOLDERS = {"FOLDER/run.py": "bench/gpu/run.py"}  # of a folder that a command before it made
+LIBFUZZER = " -minimize_crash -runs -exact_artifact_path "  # options that every fuzzer has
 ASSIGNMENT = re.compile(r"^[A-Z_]+=")
 
 
@@ -82,11 +83,12 @@ class Commands:
 
     def _faults_of_script(self, name, rest):
         """Scripts name their options in their own text; BUILD/x is a program that is built from x.cpp."""
+        name = re.sub(r"^build/ci[a-z-]*/", "BUILD/", name)
         path = self.root / (name.removeprefix("BUILD/") + ".cpp" if name.startswith("BUILD/") else name)
         if not path.is_file():
             yield f"{name} is not there"
             return
-        yield from self._unknown(name, rest, path.read_text())
+        yield from self._unknown(name, rest, path.read_text() + (LIBFUZZER if name.endswith("_fuzz") else ""))
 
     @staticmethod
     def _unknown(name, rest, text):

@@ -22,10 +22,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
-import cases  # noqa: E402
-import pages  # noqa: E402
-from commands import Commands, lines_of  # noqa: E402
-from daemon import make_pictures  # noqa: E402
+import cases
+import pages
+from commands import Commands, lines_of
+from daemon import make_pictures
 
 OPTIONS = cases.options("daemon", "ctl", "library", "python", "python-path")
 CLASSES, OF_EACH, BATCH, EPOCHS = 3, 7, 8, 2
@@ -42,7 +42,8 @@ def blocks(language):
 
 def base_pipeline():
     """README's whole pipeline, as text."""
-    whole = [block.text for block in PAGES["README.md"].blocks if block.words == ("toml",) and "name" in tomllib.loads(block.text)]
+    whole = [block.text for block in PAGES["README.md"].blocks if block.words == ("toml",
+             ) and "name" in tomllib.loads(block.text)]
     if len(whole) != 1:
         raise RuntimeError(f"README.md has {len(whole)} whole pipelines, not one")
     return whole[0]
@@ -186,11 +187,13 @@ class ThePages(unittest.TestCase):
     def test_commands(self):
         found = blocks("sh")
         self.assertGreater(len(found), 10)
-        faults = [f"{block.place}: {fault}" for block in found for words in lines_of(block.text) for fault in COMMANDS.faults(words)]
+        faults = [f"{block.place}: {fault}" for block in found for words in lines_of(block.text)
+                  for fault in COMMANDS.faults(words)]
         self.assertEqual(faults, [])
 
     def test_wrong_commands_are_found(self):
-        for line in ("spdlctl describbe x", "spdlctl describe x --watch-it", "deploy/quickstart --no-such", "bench/none.py FOLDER",
+        for line in ("spdlctl describbe x", "spdlctl describe x --watch-it", "deploy/quickstart --no-such",
+                     "bench/none.py FOLDER",
                      "bench/demand.py FOLDER --sharee 1", "spdld --no-such", "nosuchprogram", "meson setup b -Dnone=1",
                      "pip install ./client/none", "systemctl start spdld.none", "BUILD/bench/none 1"):
             with self.subTest(line=line):

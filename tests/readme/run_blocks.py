@@ -3,8 +3,8 @@
 
     run_blocks.py PRELUDE BLOCKS.json
 
-PRELUDE: a file that makes the names which a page takes for granted (a model, a train_step); it need not be there. BLOCKS: a list of
-{"place", "text", "runs"}. A block that does not run, because it needs a GPU, is compiled, and the options that it gives to the
+PRELUDE: a file that makes the names which a page takes for granted (a model, a train_step); it need not be there. BLOCKS: a list
+of {"place", "text", "runs"}. A block that does not run, because it needs a GPU, is compiled, and the options that it gives to the
 package's functions are looked up. The first error ends the process, with the block's place in the traceback.
 """
 import ast

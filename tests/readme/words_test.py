@@ -6,10 +6,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
-import cases  # noqa: E402
-import pages  # noqa: E402
-import prose  # noqa: E402
-import words  # noqa: E402
+import cases
+import pages
+import prose
+import words
 
 PAGES = pages.all_pages()
 

@@ -9,7 +9,7 @@
 namespace spdld::test {
 
 inline void fetch_once(source::Fetcher& fetcher, source::FetchRequest& request) {
-  class Waiter final : public source::FetchObserver {
+  class Awaited final : public source::FetchObserver {
    public:
     void on_fetched(source::FetchRequest&) override {
       const std::scoped_lock lock(mutex_);
@@ -26,10 +26,10 @@ inline void fetch_once(source::Fetcher& fetcher, source::FetchRequest& request) 
     std::condition_variable done_;
     bool is_done_ = false;
   };
-  Waiter waiter;
-  request.observer = &waiter;
+  Awaited awaited;
+  request.observer = &awaited;
   fetcher.fetch(request);
-  waiter.wait();
+  awaited.wait();
 }
 
 }  // namespace spdld::test

@@ -16,7 +16,7 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
-import cases  # noqa: E402
+import cases
 
 DUMP = cases.options("dump").dump
 FORMATS = ("v7", "oldgnu", "gnu", "ustar", "pax")

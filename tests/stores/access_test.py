@@ -9,8 +9,7 @@ import threading
 import time
 import unittest
 
-import remote_case  # first: it makes the folders of the others known
-from remote_case import REFUSED_WITHIN_S, StoreCase, picture_spec, shard_spec, store_table
+from remote_case import REFUSED_WITHIN_S, StoreCase, picture_spec, shard_spec, store_table  # first: it makes the others known
 
 import cases
 import children
@@ -52,8 +51,8 @@ class Access(StoreCase):
     def as_other(self, daemon, specs):
         os.chmod(daemon.folder, 0o755)
         os.chmod(daemon.socket, 0o666)
-        done = subprocess.run([sys.executable, "-c", AS_OTHER, str(OTHER_UID), daemon.socket, json.dumps(specs)], capture_output=True, text=True,
-                              timeout=60)
+        done = subprocess.run([sys.executable, "-c", AS_OTHER, str(OTHER_UID), daemon.socket, json.dumps(specs)],
+                              capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 0, done.stderr)
         return list(map(json.loads, done.stdout.splitlines()))
 
@@ -71,13 +70,16 @@ class Access(StoreCase):
     def test_another_user_reads_what_is_open_to_that_user(self):
         keys = {"endpoint": self.proxy.endpoint}
         config = (store_table("s3://data/prefix", users=[str(OTHER_UID)], **keys) + store_table("s3://data", **keys) +
-                  store_table("s3://other", **keys) + store_table(self.web.endpoint, users=[str(OTHER_UID)]) + store_table(self.elsewhere.endpoint))
+                  store_table("s3://other", **keys) + store_table(self.web.endpoint, users=[str(OTHER_UID)])
+                  + store_table(self.elsewhere.endpoint))
         daemon = self.daemon(config + '\n[socket]\nmode = "666"\n')
         shards = "/shards/{00000..00002}.tar"
-        allowed = [picture_spec("s3://data/prefix/pictures"), shard_spec("s3://data/prefix/shards"), shard_spec(self.web.endpoint + shards)]
-        refused = [picture_spec("s3://data/prefix2/pictures"), picture_spec("s3://data"), picture_spec("s3://other/prefix/pictures"),
-                   shard_spec(self.elsewhere.endpoint + shards), picture_spec(str(self.corpus.pictures)), picture_spec("s3://nowhere/x"),
-                   shard_spec(["s3://data/prefix/shards", "s3://data/prefix2/shards"])]
+        allowed = [picture_spec("s3://data/prefix/pictures"), shard_spec("s3://data/prefix/shards"),
+                   shard_spec(self.web.endpoint + shards)]
+        refused = [picture_spec("s3://data/prefix2/pictures"), picture_spec("s3://data"),
+                   picture_spec("s3://other/prefix/pictures"),
+                   shard_spec(self.elsewhere.endpoint + shards), picture_spec(str(self.corpus.pictures)),
+                   picture_spec("s3://nowhere/x"), shard_spec(["s3://data/prefix/shards", "s3://data/prefix2/shards"])]
         for spec, (count, error) in zip(allowed, self.as_other(daemon, allowed)):
             self.assertEqual((count, error), (self.samples, ""), spec["source"])
         self.proxy.counts(forget=True)
@@ -90,7 +92,8 @@ class Access(StoreCase):
                 self.assertEqual(loader.info.samples, self.samples)
 
     def test_places_outside_of_all_stores(self):
-        daemon = self.daemon(store_table("s3://data/prefix", endpoint=self.proxy.endpoint) + store_table(self.web.endpoint + "/shards"))
+        daemon = self.daemon(store_table("s3://data/prefix", endpoint=self.proxy.endpoint)
+                             + store_table(self.web.endpoint + "/shards"))
         for uri in ("s3://data/prefix2/pictures", "s3://data/pref", "s3://other/prefix/pictures", "s3://datas/prefix"):
             self.assert_refused(daemon, picture_spec(uri), uri, "outside the data roots and stores")
         for uri in (self.web.endpoint + "/shards2/x.tar", self.web.endpoint + "1/shards/x.tar"):
@@ -98,7 +101,8 @@ class Access(StoreCase):
         self.assertEqual(self.proxy.counts()["requests"], 0)
 
     def test_uris_that_climb_or_carry_credentials(self):
-        daemon = self.daemon(store_table(self.web.endpoint + "/shards") + store_table("s3://data/prefix", endpoint=self.proxy.endpoint))
+        daemon = self.daemon(store_table(self.web.endpoint + "/shards")
+                             + store_table("s3://data/prefix", endpoint=self.proxy.endpoint))
         for step in ("..", "%2e%2e", ".%2E", "%2E%2e"):
             self.assert_refused(daemon, shard_spec(f"{self.web.endpoint}/shards/{step}/x.tar"), "\"..\"")
             self.assert_refused(daemon, shard_spec(f"{self.web.endpoint}/shards/{{a,{step}}}/x.tar"), "\"..\"")
@@ -130,8 +134,8 @@ class Access(StoreCase):
         within = shard_spec(self.web.endpoint + "/redirect/shards/00000.tar")
         follows = self.daemon(store_table(self.web.endpoint, follows_redirects=True, ca_file=str(self.web.ca)))
         expected = self.read(follows, shard_spec(self.web.endpoint + "/shards/00000.tar"), group="direct")
-        for spec in (spec, within):
-            self.assertEqual(self.read(follows, spec, group=spec["source"]["uri"]), expected)
+        for one in (spec, within):
+            self.assertEqual(self.read(follows, one, group=one["source"]["uri"]), expected)
         self.assert_refused(follows, shard_spec(self.web.endpoint + "/loop/00000.tar"), "redirect")
 
     def test_certificates_are_those_that_the_environment_names(self):
@@ -172,7 +176,8 @@ class Credentials(StoreCase):
         return {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", **changes}
 
     def test_nothing_tells_a_credential(self):
-        daemon = self.daemon(store_table("s3://data", endpoint=self.proxy.endpoint, attempts_max=2) + '\n[log]\nlevel = "trace"\n')
+        daemon = self.daemon(store_table("s3://data", endpoint=self.proxy.endpoint,
+                                         attempts_max=2) + '\n[log]\nlevel = "trace"\n')
         loader = self.attach(daemon, self.spec(epochs=2))
         told = [str(loader.state_dict())]
         self.proxy.set({"kind": "status", "status": 403, "match": "00005"}, {"kind": "status", "status": 503, "probability": 0.3},
@@ -183,7 +188,8 @@ class Credentials(StoreCase):
         except spdld.Error as error:
             told.append(str(error))
         self.proxy.set()
-        for words in (["status"], ["status", "-o", "json"], ["describe", "pictures"], ["describe", "pictures", "-o", "json"], ["errors"],
+        for words in (["status"], ["status", "-o", "json"], ["describe", "pictures"], ["describe", "pictures", "-o", "json"],
+                      ["errors"],
                       ["errors", "-o", "json"], ["ls"]):
             told.append(daemon.ctl(*words))
         told.append(daemon.said())
@@ -203,7 +209,8 @@ class Credentials(StoreCase):
         self.assertNotIn("wrongwrong", str(caught.exception) + daemon.said())
 
     def test_no_credentials_are_a_sentence(self):
-        daemon = self.daemon(store_table("s3://data", endpoint=self.proxy.endpoint, credentials="environment"), environment=self.bare())
+        daemon = self.daemon(store_table("s3://data", endpoint=self.proxy.endpoint, credentials="environment"),
+                             environment=self.bare())
         began = time.monotonic()
         with self.assertRaisesRegex(spdld.Error, "AWS_ACCESS_KEY_ID"):
             self.attach(daemon, self.spec())

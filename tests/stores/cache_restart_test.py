@@ -30,7 +30,8 @@ class Caches(StoreCase):
     def folders(self, **cache):
         """A cache on disk and a folder for listings, as text of the daemon's file."""
         text = "".join(f"{key} = {value}\n" for key, value in cache.items())
-        return self.stores() + f'\n[cache]\nfolder = "{self.fresh("cache")}"\nram_bytes_max = 0\n{text}[state]\nfolder = "{self.fresh("state")}"\n'
+        return self.stores() + (f'\n[cache]\nfolder = "{self.fresh("cache")}"\nram_bytes_max = 0\n{text}'
+                                f'[state]\nfolder = "{self.fresh("state")}"\n')
 
     def fresh(self, name):
         folder = self.folder / f"{self.id().rpartition('.')[2]}-{name}"
@@ -39,8 +40,10 @@ class Caches(StoreCase):
 
     def both(self, daemon, at_once, cache="encoded"):
         """Two pipelines that differ in batch size and seed; returns the samples of each."""
-        specs = [self.spec(name="one", batch=4, epochs=2, seed=1, cache=cache), self.spec(name="two", batch=7, epochs=2, seed=2, cache=cache)]
-        loaders = [self.attach(daemon, spec, group=f"{self.id()} {number}") for number, spec in enumerate(specs)] if at_once else []
+        specs = [self.spec(name="one", batch=4, epochs=2, seed=1, cache=cache),
+                 self.spec(name="two", batch=7, epochs=2, seed=2, cache=cache)]
+        loaders = [self.attach(daemon, spec, group=f"{self.id()} {number}")
+                   for number, spec in enumerate(specs)] if at_once else []
         found = [None, None]
 
         def read(number):
@@ -74,8 +77,8 @@ class Caches(StoreCase):
         self.proxy.set({"kind": "delay", "ms": 30})
         daemon = self.daemon()
         self.assert_each_twice(self.both(daemon, at_once=True))
-        # An object is asked for again where one pipeline has looked for it in the cache in vain, and waits with its request until the other
-        # one has put the object there and let go of it.
+        # An object is asked for again where one pipeline has looked for it in the cache in vain, and waits with its request until
+        # the other one has put the object there and let go of it.
         self.assert_each_once(more=2)
 
     def test_decoded_samples_cost_a_few_requests_more(self):
@@ -132,7 +135,8 @@ class Caches(StoreCase):
     def test_a_small_cache_is_no_limit_of_the_data(self):
         for number in range(40):
             self.client.put(f"wide/c/{number:02d}.bin", os.urandom(100_000))
-        spec = self.spec("s3://data/wide", output=[{"name": "image", "from": "image", "ops": [{"op": "bytes"}], "pad": "longest", "length_max": 100_000}])
+        spec = self.spec("s3://data/wide", output=[{"name": "image", "from": "image", "ops": [{"op": "bytes"}], "pad": "longest",
+                                                    "length_max": 100_000}])
         spec["source"]["extensions"] = "bin"
         daemon, found = self.daemon(self.folders(disk_bytes_max=1_500_000)), []
         for number in range(2):
@@ -202,7 +206,8 @@ class Listings(StoreCase):
 
     def test_an_added_class_leads_to_a_new_listing(self):
         """The pages of the sample are the same as before: the new class lies between them."""
-        (samples, before), (again, after) = self.restarted("large", "sample", lambda: self.client.put("large/c00/000000.jpg", b"x"))
+        (samples, before), (again, after) = self.restarted(
+            "large", "sample", lambda: self.client.put("large/c00/000000.jpg", b"x"))
         self.addCleanup(self.client.delete, "large/c00/000000.jpg")
         self.assertEqual(again, samples + 1)
         self.assertGreaterEqual(after, before)
@@ -213,7 +218,8 @@ class Listings(StoreCase):
         self.assertEqual(again, samples + 1)
 
     def test_a_replaced_object_in_a_sampled_page_leads_to_a_new_listing(self):
-        (samples, before), (again, after) = self.restarted("small", "sample", lambda: self.client.put("small/c1/000007.jpg", b"other"))
+        (samples, before), (again, after) = self.restarted(
+            "small", "sample", lambda: self.client.put("small/c1/000007.jpg", b"other"))
         self.assertEqual(again, samples)
         self.assertGreaterEqual(after, before)
 

@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 """Objects that are deleted or replaced after they were listed are bad content: counted, told by their uri, and never mixed."""
-import unittest
 
-import remote_case  # first: it makes the folders of the others known
-from remote_case import StoreCase, digests, picture_spec, until
+from remote_case import StoreCase, digests, picture_spec, until  # first: it makes the others known
 
 import cases
 import corpus
@@ -69,7 +67,7 @@ class Changed(StoreCase):
 
     def test_masked(self):
         self.opened("mask")
-        for number, way in enumerate(("deleted", "replaced")):
+        for way in ("deleted", "replaced"):
             with self.subTest(way=way):
                 uri = self.change(way)
                 loader = self.attach(self.one, self.spec("mask"), group=way)

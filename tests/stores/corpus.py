@@ -28,7 +28,8 @@ class Corpus:
             (self.pictures / f"class-{label}").mkdir(parents=True)
             for _ in range(of_each):
                 path = f"class-{label}/{number:05d}.jpg"
-                Image.frombytes("RGB", (6, 4), draw.randbytes(72)).resize(size, Image.BICUBIC).save(self.pictures / path, quality=90)
+                Image.frombytes("RGB", (6, 4), draw.randbytes(72)).resize(size, Image.BICUBIC).save(
+                    self.pictures / path, quality=90)
                 self.labels[path] = label
                 number += 1
         self._pack(shard_samples)
@@ -47,7 +48,8 @@ class Corpus:
 
     def objects(self):
         """Returns {path below the folder: bytes} of all pictures and shards."""
-        return {path.relative_to(self.folder).as_posix(): path.read_bytes() for path in sorted(self.folder.rglob("*")) if path.is_file()}
+        return {path.relative_to(self.folder).as_posix(): path.read_bytes() for path in sorted(self.folder.rglob("*"))
+                if path.is_file()}
 
     def upload(self, client, prefix="", threads=4):
         """Puts everything into a bucket, by an s3_client.Client. Returns how many objects it put."""

@@ -3,8 +3,8 @@
 
     fault_proxy.py HOST:PORT [--seed N] [--rules JSON]
 
-As a program it prints its addresses as one line of JSON, obeys commands in JSON, one on each line of standard input, and ends with its
-standard input or with its parent. Each command gets a line in answer. fault_rules.py describes the rules.
+As a program it prints its addresses as one line of JSON, obeys commands in JSON, one on each line of standard input, and ends
+with its standard input or with its parent. Each command gets a line in answer. fault_rules.py describes the rules.
 
     {"set": [RULE, ...]}         replaces all rules            {"add": [RULE, ...]}      adds rules after them
     {"counts": true}             returns the counts            {"forget": true}          counts from 0 again
@@ -23,9 +23,9 @@ import threading
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-import children  # noqa: E402
-import fault_rules  # noqa: E402
-import proxy_wire  # noqa: E402
+import children
+import fault_rules
+import proxy_wire
 
 BACKLOG = 1024
 ANSWER_S = 30  # for a command
@@ -66,7 +66,8 @@ class Counts:
         self.in_flight = in_flight
 
     def told(self):
-        return {"requests": sum(count[0] for count in self.by_path.values()), "bytes": sum(count[1] for count in self.by_path.values()),
+        return {"requests": sum(count[0] for count in self.by_path.values()),
+                "bytes": sum(count[1] for count in self.by_path.values()),
                 "by_path": self.by_path, "statuses": self.statuses, "faults": self.faults, "connections": self.connections,
                 "connections_max": self.connections_max, "in_flight_max": self.in_flight_max, "in_flight": self.in_flight}
 

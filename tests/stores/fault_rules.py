@@ -2,7 +2,8 @@
 
 A rule is a dictionary. `kind` says what it does:
 
-    delay     answers later: `ms`, or with `tail` (a shape such as 1.5) ms times a Pareto draw, so that few delays are very long; `max_ms`
+    delay     answers later: `ms`, or with `tail` (a shape such as 1.5) ms times a Pareto draw, so that few delays are very long;
+              `max_ms`
     reset     ends the connection by RST: `at` (default 0) is the share of the body before it, or "head" for no answer at all
     status    answers `status` (default 503) without asking the store; `retry_after` in seconds; `body`
     short     sends the whole Content-Length's head, but only the share `at` (default 0.5) of the body, and closes the connection
@@ -22,8 +23,9 @@ These choose the requests, and all of them must hold; a rule without any hits ev
     tries        hits only the first n requests of the same method, path and range, so that a later try succeeds
     for_s        holds for this many seconds after it was set
 
-All rules that hit a request apply to it; of those that answer a status, the first does. A draw depends on the seed, the rule's number, the request's method, path and range, and how often the same was asked for before: not on
-the order in which requests of several connections arrive.
+All rules that hit a request apply to it; of those that answer a status, the first does. A draw depends on the seed, the rule's
+number, the request's method, path and range, and how often the same was asked for before: not on the order in which requests of
+several connections arrive.
 """
 import hashlib
 import math
@@ -40,7 +42,8 @@ AT_DEFAULT = {"reset": 0, "short": 0.5, "stall": 0.5}
 class Plan:
     """What is done to one request. `draw` is a number in [0, 1) for the place of a flipped bit."""
 
-    __slots__ = ("delay_s", "status", "retry_after", "body", "location", "hang", "end", "end_at", "rate", "flip", "etag", "draw", "kinds")
+    __slots__ = ("delay_s", "status", "retry_after", "body", "location", "hang", "end", "end_at", "rate", "flip", "etag",
+                 "draw", "kinds")
 
     def __init__(self):
         self.delay_s, self.kinds, self.hang, self.draw = 0.0, [], False, 0.0

@@ -13,12 +13,12 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(HERE), str(HERE.parent / "support")]
-import cases  # noqa: E402
-import fault_proxy  # noqa: E402
-import fault_rules  # noqa: E402
-import s3_client  # noqa: E402
-import seaweed  # noqa: E402
-import web  # noqa: E402
+import cases
+import fault_proxy
+import fault_rules
+import s3_client
+import seaweed
+import web
 
 SIZE = 1_000_000
 
@@ -55,7 +55,8 @@ class Faults(unittest.TestCase):
 
     def test_without_a_rule_everything_passes_on_one_connection(self):
         for path, headers, method, status, body in (
-                ("/x", {}, "GET", 200, self.body), ("/x", {"Range": "bytes=5-9"}, "GET", 206, self.body[5:10]), ("/x", {}, "HEAD", 200, b""),
+                ("/x", {}, "GET", 200, self.body), ("/x", {"Range": "bytes=5-9"}, "GET", 206, self.body[5:10]),
+                ("/x", {}, "HEAD", 200, b""),
                 ("/empty", {}, "GET", 200, b""), ("/none", {}, "GET", 404, None), ("/x", {"If-None-Match": "*"}, "GET", 304, b""),
                 ("/x", {}, "GET", 200, self.body)):
             answer = self.ask(path, headers, method)
@@ -86,7 +87,8 @@ class Faults(unittest.TestCase):
         self.assertEqual(self.proxy.counts()["faults"], {"delay": 1})
         rule = fault_rules.Rule(0, {"kind": "delay", "ms": 10, "tail": 1.5, "max_ms": 5000}, 7)
         draws = sorted(rule._delay_s(("GET /x", number)) for number in range(10_000))
-        self.assertTrue(0.010 <= draws[0] and 0.014 < draws[5000] < 0.018 and 0.18 < draws[9900] < 0.28 and draws[-1] <= 5, draws[::1000])
+        self.assertTrue(draws[0] >= 0.010 and 0.014 < draws[5000] < 0.018 and 0.18 < draws[9900] < 0.28 and draws[-1] <= 5,
+                        draws[::1000])
 
     def test_reset(self):
         for at in ("head", 0, 0.5):
@@ -104,11 +106,13 @@ class Faults(unittest.TestCase):
                 self.assertEqual(got, SIZE // 2)
 
     def test_status(self):
-        self.proxy.set({"kind": "status", "status": 503, "retry_after": 2, "first": 1}, {"kind": "status", "status": 429, "tries": 1})
+        self.proxy.set({"kind": "status", "status": 503, "retry_after": 2, "first": 1},
+                       {"kind": "status", "status": 429, "tries": 1})
         answer = self.ask()
         self.assertEqual((answer.status, answer.headers["retry-after"]), (503, "2"))
         self.assertIn(b"SlowDown", answer.body)
-        self.assertEqual([self.ask().status, self.ask("/1").status, self.ask("/1").status, self.ask("/1", method="HEAD").status], [200, 429, 200, 429])
+        self.assertEqual([self.ask().status, self.ask("/1").status, self.ask("/1").status, self.ask("/1", method="HEAD").status],
+                         [200, 429, 200, 429])
         self.assertEqual(self.proxy.counts()["connections"], 1)
         self.proxy.set({"kind": "status", "status": 500})
         self.connection.request("PUT", "/x", body=b"y" * 300_000)
@@ -157,7 +161,8 @@ class Faults(unittest.TestCase):
         self.assertEqual(self.ask().body[places[0][0][0]], self.body[places[0][0][0]] ^ 1, "the same again")
 
     def test_changed_etag_and_redirect(self):
-        self.proxy.set({"kind": "etag", "etag": "new", "match": "/x"}, {"kind": "redirect", "location": "http://127.0.0.2/", "match": "/0"})
+        self.proxy.set({"kind": "etag", "etag": "new", "match": "/x"},
+                       {"kind": "redirect", "location": "http://127.0.0.2/", "match": "/0"})
         answer = self.ask()
         self.assertEqual((answer.headers["etag"], answer.body), ('"new"', self.body))
         answer = self.ask("/0")

@@ -14,8 +14,8 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-import children  # noqa: E402
-import s3_client  # noqa: E402
+import children
+import s3_client
 
 KEYS = {"region": "us-east-1", "access_key": "testing", "secret_key": "testing"}
 
@@ -38,7 +38,8 @@ class _Server:
         s3_client.fill(lambda bucket: client_of(self.addresses(), bucket), options)
 
     def addresses(self):
-        return {"endpoint": f"http://{self.host}:{self.port}", "host": self.host, "port": self.port, **KEYS, "pids": [os.getpid()]}
+        return {"endpoint": f"http://{self.host}:{self.port}", "host": self.host, "port": self.port, **KEYS,
+                "pids": [os.getpid()]}
 
     def close(self):
         os._exit(0)  # moto keeps everything in memory, and its server looks twice a second whether it should stop

@@ -4,8 +4,7 @@ import os
 import subprocess
 from pathlib import Path
 
-import remote_case  # first: it makes the folders of the others known
-from remote_case import StoreCase, content, store_table
+from remote_case import StoreCase, content, store_table  # first: it makes the others known
 
 import cases
 import numpy as np
@@ -20,14 +19,16 @@ WIDE_ROWS, WIDE_GROUPS = 6000, 3
 def make_files(folder):
     """Returns the bytes of each column of the wide file."""
     made = subprocess.run([os.environ["SPDLD_PYARROW_PYTHON"], Path(__file__).with_name("make_parquet.py"), folder],
-                          env={**os.environ, "PYTHONPATH": os.environ["SPDLD_PYARROW"]}, capture_output=True, text=True, check=False)
+                          env={**os.environ, "PYTHONPATH": os.environ["SPDLD_PYARROW"]}, capture_output=True,
+                          text=True, check=False)
     if made.returncode != 0:
         raise AssertionError(made.stderr)
     return list(map(int, made.stdout.split()))
 
 
 def rows_spec(uri, name="rows", batch=8, epochs=1, order=None, source=None, **changes):
-    return {"name": name, "source": {"type": "parquet", "uri": uri, **(source or {})}, "order": {"epochs": epochs, **(order or {})},
+    return {"name": name, "source": {"type": "parquet", "uri": uri, **(source or {})},
+            "order": {"epochs": epochs, **(order or {})},
             "output": [{"name": "label", "from": "label", "ops": [{"op": "raw-int", "dtype": "int64"}]},
                        {"name": "text", "from": "text", "length_max": 64, "pad": "longest", "lengths": "text_bytes",
                         "ops": [{"op": "bytes"}]},
@@ -36,7 +37,8 @@ def rows_spec(uri, name="rows", batch=8, epochs=1, order=None, source=None, **ch
 
 
 def wide_spec(uri, columns=("c07", "c31"), **changes):
-    return {"name": "wide", "source": {"type": "parquet", "uri": uri}, "order": {"epochs": 1, "shuffle": "window", "window": 2000},
+    return {"name": "wide", "source": {"type": "parquet", "uri": uri},
+            "order": {"epochs": 1, "shuffle": "window", "window": 2000},
             "output": [{"name": name, "from": name, "ops": [{"op": "raw-int", "dtype": "int64"}]} for name in columns],
             "batch": {"size": 100}, **changes}
 
@@ -136,7 +138,8 @@ class Parquet(ParquetCase):
         spec = rows_spec(self.uris()[1], "lenient", output=output, order={"shuffle": False},
                          source={"nulls": "default", "null_number": -7})
         with self.attach(daemon, spec) as loader:
-            found = [pair for batch in loader for pair in zip(batch["maybe"][:batch.valid].tolist(), batch["null"][:batch.valid].tolist())]
+            found = [pair for batch in loader for pair in zip(batch["maybe"][:batch.valid].tolist(),
+                                                              batch["null"][:batch.valid].tolist())]
         self.assertEqual(found, [(-7, 1) if row % 10 == 3 else (row, 0) for row in range(ROWS)])
 
     def test_an_outage_is_waited_for_and_no_row_is_lost(self):

@@ -8,7 +8,6 @@ import os
 import random
 import threading
 import time
-import unittest
 
 import remote_case  # first: it makes the folders of the others known
 from remote_case import REFUSED_WITHIN_S, StoreCase, digests, picture_spec, store_table, until
@@ -97,7 +96,8 @@ class Faults(StoreCase):
                 self.assert_all_came(daemon, loader, 20 + SAMPLES / 50)
                 loader.close()
                 counts = self.proxy.counts()
-                print(f"\n  {name}: {SAMPLES} samples, {counts['faults'].get(fault['kind'], 0)} faults in {counts['requests']} requests, "
+                print(f"\n  {name}: {SAMPLES} samples, {counts['faults'].get(fault['kind'], 0)} faults in {counts['requests']} "
+                      "requests, "
                       f"{time.monotonic() - began:.1f} s", end="", flush=True)
                 self.assertGreater(counts["faults"].get(fault["kind"], 0), SAMPLES * SHARE / 3)
         print(flush=True)
@@ -122,7 +122,7 @@ class Faults(StoreCase):
     def test_a_flipped_bit_is_seen_where_the_store_tells_a_checksum(self):
         """A bit that is flipped on the way can't be seen where the store tells no checksum: TCP's own and that of TLS are all
         there is then. Here the store tells the CRC-32C of each object."""
-        paths = [path for path in sorted(self.pictures.rglob("*.jpg"))][:200]
+        paths = sorted(self.pictures.rglob("*.jpg"))[:200]
         for path in paths:
             body = path.read_bytes()
             self.client.put(f"checked/{path.relative_to(self.pictures)}", body, {"x-amz-checksum-crc32c": crc32c(body)})
@@ -154,7 +154,8 @@ class Faults(StoreCase):
 
         reader = threading.Thread(target=read_on)
         reader.start()
-        state = until(lambda: (shown := daemon.state("pictures"))[0] == "degraded" and shown, "the pipeline is degraded", OUTAGE_S)
+        state = until(lambda: (shown := daemon.state("pictures"))[0] == "degraded" and shown, "the pipeline is degraded",
+                      OUTAGE_S)
         self.assertIn("wait for the source", state[1])
         store = until(lambda: (shown := daemon.status()["stores"][0])["failing_s"] > 0 and shown, "the store fails", OUTAGE_S)
         self.assertIn("503", store["last_trouble"])

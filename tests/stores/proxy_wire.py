@@ -118,7 +118,8 @@ class Back(asyncio.Protocol):
             if self.front.method == "HEAD" or status in (204, 304) or self.body.length == 0:
                 self.body.length = self.body.left = 0
                 self.body.chunked = False
-            self.close_after = bool(CLOSE.search(head)) or head[:8] == b"HTTP/1.0" or (self.body.length is None and not self.body.chunked)
+            self.close_after = bool(CLOSE.search(head)) or head[:8] == b"HTTP/1.0" or (self.body.length is None
+                                                                                       and not self.body.chunked)
             self.front.answer_head(head, status, self.body, self.close_after)
             if self.front and self.body.length == 0:
                 self._done()
@@ -251,7 +252,8 @@ class Front(asyncio.Protocol):
         text = plan.body
         if text is None:
             code = S3_CODES.get(plan.status, "Fault")
-            text = f'<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>{code}</Code><Message>A fault of the test.</Message></Error>'
+            text = (f'<?xml version="1.0" encoding="UTF-8"?>\n'
+                    f'<Error><Code>{code}</Code><Message>A fault of the test.</Message></Error>')
         body = text.encode()
         lines = [f"HTTP/1.1 {plan.status} {responses.get(plan.status, 'Fault')}", f"Content-Length: {len(body)}",
                  "Content-Type: application/xml"]

@@ -1,4 +1,5 @@
-"""What the tests with a real daemon over real stores share: the daemon, its stores' tables, and pipelines that are read to their end."""
+"""What the tests with a real daemon over real stores share: the daemon, its stores' tables, and pipelines that are read to their
+end."""
 import hashlib
 import json
 import os
@@ -12,16 +13,16 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(HERE), str(HERE.parent / "support")]
-import fault_proxy  # noqa: E402
-import seaweed  # noqa: E402
-from daemon import Daemon  # noqa: E402
+import fault_proxy
+import seaweed
+from daemon import Daemon
 
-import spdld  # noqa: E402
+import spdld
 
 PROGRAM, CTL = os.environ.get("SPDLD_DAEMON", ""), os.environ.get("SPDLD_CTL", "")
 WAIT_S = 30
-# Bounds that tell what hangs from what ends, and not fast from slow: a busy machine may take seconds. The daemon's own limits (an attempt
-# of 60 s) are longer. Each test that uses them checks something else as well.
+# Bounds that tell what hangs from what ends, and not fast from slow: a busy machine may take seconds. The daemon's own limits (an
+# attempt of 60 s) are longer. Each test that uses them checks something else as well.
 REFUSED_WITHIN_S, ENDED_WITHIN_S = 30, 20
 BUCKET = "data"
 
@@ -159,7 +160,8 @@ class StoreCase(unittest.TestCase):
         return store_table("s3://data", **{"endpoint": self.proxy.endpoint, **keys}) + '\n[[data.roots]]\npath = "/"\n'
 
     def attach(self, daemon, spec, **options):
-        loader = spdld.attach(spec, **{"socket": str(daemon.socket), "framework": "numpy", "timeout": WAIT_S, "group": self.id(), **options})
+        loader = spdld.attach(spec, **{"socket": str(daemon.socket), "framework": "numpy", "timeout": WAIT_S,
+                                       "group": self.id(), **options})
         self.addCleanup(loader.close)
         return loader
 

@@ -59,7 +59,8 @@ class Signer:
         names = ";".join(sorted(headers))
         lines = "".join(f"{name}:{headers[name].strip()}\n" for name in sorted(headers))
         scope, signature = self._signature(stamp, f"{method}\n{path}\n{query}\n{lines}\n{names}\n{body_hash}")
-        headers["authorization"] = f"AWS4-HMAC-SHA256 Credential={self.access_key}/{scope}, SignedHeaders={names}, Signature={signature}"
+        headers["authorization"] = (f"AWS4-HMAC-SHA256 Credential={self.access_key}/{scope}, SignedHeaders={names}, "
+                                    f"Signature={signature}")
         return headers
 
     def presigned(self, host, path, expires_s=86400, scheme="http", now=None):
@@ -104,7 +105,8 @@ def fill(client_of, options):
         bucket, _, folder = pair.partition("=")
         client, folder = client_of(bucket), Path(folder)
         client.make_bucket()
-        client.put_all((path.relative_to(folder).as_posix(), path.read_bytes()) for path in sorted(folder.rglob("*")) if path.is_file())
+        client.put_all((path.relative_to(folder).as_posix(), path.read_bytes()) for path in sorted(folder.rglob("*"))
+                       if path.is_file())
 
 
 class _Connection(http.client.HTTPConnection):
@@ -187,7 +189,8 @@ class Client:
         tree = ElementTree.fromstring(self.request("GET", query=query).ok().body)
         for element in tree.iter():
             element.tag = element.tag.rpartition("}")[2]
-        objects = {found.findtext("Key"): (int(found.findtext("Size")), found.findtext("ETag")) for found in tree.iter("Contents")}
+        objects = {found.findtext("Key"): (int(found.findtext("Size")), found.findtext("ETag"))
+                   for found in tree.iter("Contents")}
         prefixes = [found.findtext("Prefix") for found in tree.iter("CommonPrefixes")]
         more = tree.findtext("IsTruncated") == "true"
         return objects, prefixes, tree.findtext("NextContinuationToken") if more else None

@@ -4,7 +4,6 @@ import gzip
 import io
 import subprocess
 import tarfile
-import unittest
 
 import remote_case  # first: it makes the folders of the others known
 from remote_case import StoreCase, picture_spec, shard_spec, store_table
@@ -61,7 +60,8 @@ class SameBytes(StoreCase):
         cls.web = web.Web(cls.folder / "set")
         cls.addClassCleanup(cls.web.close)
         config = (store_table("s3://data", endpoint=cls.weed.endpoint) + store_table("s3://moto", endpoint=cls.moto.endpoint) +
-                  store_table(cls.web.endpoint) + store_table(cls.web.tls_endpoint, ca_file=str(cls.web.ca)) + '\n[[data.roots]]\npath = "/"\n')
+                  store_table(cls.web.endpoint) + store_table(cls.web.tls_endpoint,
+                                                              ca_file=str(cls.web.ca)) + '\n[[data.roots]]\npath = "/"\n')
         cls.one = remote_case.StoreDaemon(config)
         cls.addClassCleanup(cls.one.close)
 
@@ -75,16 +75,19 @@ class SameBytes(StoreCase):
     def test_image_folder(self):
         local = self.corpus.pictures
         self.assert_same(lambda uri: picture_spec(uri, epochs=2),
-                         [str(local), f"file://{local}", "s3://data/deep/set/pictures", "s3://data/deep/set/pictures/", "s3://moto/deep/set/pictures"])
+                         [str(local), f"file://{local}", "s3://data/deep/set/pictures", "s3://data/deep/set/pictures/",
+                          "s3://moto/deep/set/pictures"])
 
     def test_names_with_blanks_signs_and_other_letters(self):
-        self.assert_same(lambda uri: picture_spec(uri, batch=3), [str(self.odd), "s3://data/deep/set/odd", "s3://moto/deep/set/odd"])
+        self.assert_same(lambda uri: picture_spec(uri, batch=3),
+                         [str(self.odd), "s3://data/deep/set/odd", "s3://moto/deep/set/odd"])
 
     def test_webdataset(self):
         shards = "{00000..00002}.tar"
         web_uris = [f"{endpoint}/shards/{shards}" for endpoint in (self.web.endpoint, self.web.tls_endpoint)]
         self.assert_same(lambda uri: shard_spec(uri, epochs=2),
-                         [str(self.corpus.shards), f"file://{self.corpus.shards}", f"s3://data/deep/set/shards/{shards}", "s3://data/deep/set/shards",
+                         [str(self.corpus.shards), f"file://{self.corpus.shards}", f"s3://data/deep/set/shards/{shards}",
+                          "s3://data/deep/set/shards",
                           "s3://data/deep/set/shards/*.tar", f"s3://moto/deep/set/shards/{shards}", *web_uris])
         spoken = {(scheme, protocol) for scheme, protocol, *_ in self.web.wait_for_requests(1)}
         self.assertEqual(spoken, {("http", "HTTP/1.1"), ("https", "HTTP/2.0")})
@@ -122,13 +125,14 @@ class SameBytes(StoreCase):
         def spec(kind, **rows):
             def of_uri(uri):
                 return shard_spec(uri, "rows", rows={"kind": kind, "from": "txt", "length": 64, **rows},
-                                  output=[{"name": "text", "from": "txt", "ops": [{"op": "bytes"}], "pad": "longest", "length_max": 64}])
+                                  output=[{"name": "text", "from": "txt", "ops": [{"op": "bytes"}], "pad": "longest",
+                                           "length_max": 64}])
             return of_uri
 
         for kind, rows in (("windows", {"stride": 48}), ("packed", {"separator": 10})):
             with self.subTest(kind=kind):
-                self.assert_same(spec(kind, **rows), [str(self.folder / "set/texts"), "s3://data/deep/set/texts", "s3://moto/deep/set/texts",
-                                                      self.web.tls_endpoint + "/texts/{0,1}.tar"])
+                self.assert_same(spec(kind, **rows), [str(self.folder / "set/texts"), "s3://data/deep/set/texts",
+                                                      "s3://moto/deep/set/texts", self.web.tls_endpoint + "/texts/{0,1}.tar"])
 
     def test_a_mix_of_two_sources(self):
         def spec(uri):

@@ -18,8 +18,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-import children  # noqa: E402
-import s3_client  # noqa: E402
+import children
+import s3_client
 
 VOLUME_MB = 256  # the master directs no writes to a volume that is larger
 VOLUMES_MAX = 40  # of one volume server
@@ -84,8 +84,10 @@ class Seaweed:
         for name in ("master", "filer"):
             (self.folder / name).mkdir()
         self.master = self._weed(
-            "master", "master", *bind, "-port", self.master_port, "-port.grpc", master.rpartition(".")[2], "-mdir", self.folder / "master",
-            "-peers", "none", "-volumeSizeLimitMB", VOLUME_MB, "-telemetry=false", "-electionTimeout", "1s", "-vacuumIntervalSeconds", 3600)
+            "master", "master", *bind, "-port", self.master_port, "-port.grpc", master.rpartition(".")[2], "-mdir",
+            self.folder / "master",
+            "-peers", "none", "-volumeSizeLimitMB", VOLUME_MB, "-telemetry=false", "-electionTimeout", "1s",
+            "-vacuumIntervalSeconds", 3600)
         # A server that finds no leader waits for seconds before it asks again.
         children.wait_for(self._leads, self._all, "SeaweedFS's master", self.wait_s)
         self.volumes, self.volume_ports = [], []
@@ -94,12 +96,15 @@ class Seaweed:
             self.volume_ports.append(port)
             (self.folder / f"volume-{number}").mkdir()
             self.volumes.append(self._weed(
-                f"volume-{number}", "volume", *bind, "-port", port, "-port.grpc", next(ports), "-dir", self.folder / f"volume-{number}",
-                "-max", VOLUMES_MAX, "-master", master, "-preStopSeconds", 0, "-minFreeSpace", "100MiB", "-rack", f"rack-{number}"))
+                f"volume-{number}", "volume", *bind, "-port", port, "-port.grpc", next(ports), "-dir",
+                self.folder / f"volume-{number}",
+                "-max", VOLUMES_MAX, "-master", master, "-preStopSeconds", 0, "-minFreeSpace", "100MiB", "-rack",
+                f"rack-{number}"))
         filer = f"{self.host}:{self.filer_port}.{next(ports)}"
         self.filer = self._weed(
             "filer", "filer", *bind, "-port", self.filer_port, "-port.grpc", filer.rpartition(".")[2], "-master", master,
-            "-saveToFilerLimit", self.inline, "-defaultStoreDir", self.folder / "filer", "-localSocket", self.folder / "filer.sock")
+            "-saveToFilerLimit", self.inline, "-defaultStoreDir", self.folder / "filer", "-localSocket",
+            self.folder / "filer.sock")
         self.gateway = self._weed(
             "s3", "s3", *bind, "-port", self.port, "-port.grpc", next(ports), "-port.iceberg", 0, "-port.lance", 0, "-iam=false",
             "-config", self.folder / "s3.json", "-filer", filer, "-localSocket", self.folder / "s3.sock")
@@ -126,7 +131,8 @@ class Seaweed:
         return [child.process for child in self._all]
 
     def addresses(self):
-        return {"endpoint": self.endpoint, "host": self.host, "port": self.port, "region": self.region, "access_key": self.access_key,
+        return {"endpoint": self.endpoint, "host": self.host, "port": self.port, "region": self.region,
+                "access_key": self.access_key,
                 "secret_key": self.secret_key, "filer": f"http://{self.host}:{self.filer_port}", "folder": str(self.folder),
                 "pids": [process.pid for process in self.processes]}
 

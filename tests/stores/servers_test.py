@@ -15,13 +15,13 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(HERE), str(HERE.parent / "support")]
-import cases  # noqa: E402
-import children  # noqa: E402
-import corpus  # noqa: E402
-import moto_store  # noqa: E402
-import s3_client  # noqa: E402
-import seaweed  # noqa: E402
-import web  # noqa: E402
+import cases
+import children
+import corpus
+import moto_store
+import s3_client
+import seaweed
+import web
 
 GONE_S = 10
 
@@ -49,7 +49,8 @@ class OfEachStore:
     def test_ranges_and_conditions(self):
         bucket, body = self.fresh_bucket(), os.urandom(1000)
         etag = bucket.put("x", body).headers["etag"]
-        for text, wanted in (("bytes=10-19", body[10:20]), ("bytes=990-", body[990:]), ("bytes=-5", body[-5:]), ("bytes=995-2000", body[995:])):
+        for text, wanted in (("bytes=10-19", body[10:20]), ("bytes=990-", body[990:]), ("bytes=-5", body[-5:]),
+                             ("bytes=995-2000", body[995:])):
             answer = bucket.get("x", {"Range": text, "If-Match": etag})
             self.assertEqual((answer.status, answer.body), (206, wanted), text)
         self.assertEqual(bucket.get("x", {"Range": "bytes=1000-1001"}).status, 416)
@@ -76,7 +77,8 @@ class OfEachStore:
         bucket = self.fresh_bucket()
         wanted = self.corpus.objects()
         self.assertEqual(self.corpus.upload(bucket, "set/"), len(wanted))
-        self.assertEqual({key: bucket.get(key).body for key in bucket.list_all("set/")}, {"set/" + key: body for key, body in wanted.items()})
+        self.assertEqual({key: bucket.get(key).body for key in bucket.list_all("set/")},
+                         {"set/" + key: body for key, body in wanted.items()})
 
     def test_a_url_that_is_signed(self):
         bucket = self.fresh_bucket()
@@ -100,7 +102,8 @@ class OfSeaweed(OfEachStore, unittest.TestCase):
         bucket.put("x", b"1")
         nobody = self.store.client(bucket.bucket, signed=False)
         self.assertEqual((nobody.get("x").status, nobody.request("PUT", "y", body=b"2").status), (200, 403))
-        for access, secret, code in ((self.store.access_key, "wrong", b"SignatureDoesNotMatch"), ("nobody", "wrong", b"InvalidAccessKeyId")):
+        for access, secret, code in ((self.store.access_key, "wrong", b"SignatureDoesNotMatch"),
+                                     ("nobody", "wrong", b"InvalidAccessKeyId")):
             bucket.signer = s3_client.Signer(access, secret)
             answer = bucket.get("x")
             self.assertEqual(answer.status, 403)
@@ -113,8 +116,10 @@ class OfSeaweed(OfEachStore, unittest.TestCase):
         self.assertEqual((len(found), set(found.values())), (500, {found["00000"]}))
         answer = bucket.get("00499")
         self.assertEqual((answer.body, answer.headers["etag"]), (body, found["00499"][1]))
-        # How evenly a store spreads its objects is its own business: each server has some of this bucket's, and together they have all.
-        on_disk = [sum(file.stat().st_size for file in (self.store.folder / f"volume-{number}").glob(f"{bucket.bucket}_*.dat")) for number in range(2)]
+        # How evenly a store spreads its objects is its own business: each server has some of this bucket's, and together they
+        # have all.
+        on_disk = [sum(file.stat().st_size for file in (self.store.folder / f"volume-{number}").glob(f"{bucket.bucket}_*.dat"))
+                   for number in range(2)]
         self.assertGreater(min(on_disk), len(body), on_disk)
         self.assertGreater(sum(on_disk), 500 * len(body), on_disk)
 
@@ -161,7 +166,8 @@ class OfWeb(unittest.TestCase):
 
     def test_https_needs_the_authority_and_speaks_http_2(self):
         for options, wanted in ((["--cacert", self.web.ca], (0, f"2 {len(self.body)}")), ([], (60, "0 0"))):
-            done = subprocess.run(["curl", "--silent", "--http2", "--output", "/dev/null", "--write-out", "%{http_version} %{size_download}",
+            done = subprocess.run(["curl", "--silent", "--http2", "--output", "/dev/null", "--write-out",
+                                   "%{http_version} %{size_download}",
                                    *options, self.web.tls_endpoint + self.path], capture_output=True, text=True)
             self.assertEqual((done.returncode, done.stdout), wanted)
 
@@ -221,9 +227,10 @@ class NothingIsLeft(unittest.TestCase):
         self.assertEqual(left, [], "these processes still run")
 
     def test_after_the_parent_was_killed(self):
-        scripts = [["seaweed.py", "--bucket", "one"], ["moto_store.py"], ["web.py", "/usr/share/doc"], ["fault_proxy.py", "127.0.0.1:9"]]
-        parent = subprocess.Popen([sys.executable, "-B", "-c", PARENT.format(here=str(HERE)), json.dumps(scripts)], stdout=subprocess.PIPE,
-                                  env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
+        scripts = [["seaweed.py", "--bucket", "one"], ["moto_store.py"], ["web.py", "/usr/share/doc"],
+                   ["fault_proxy.py", "127.0.0.1:9"]]
+        parent = subprocess.Popen([sys.executable, "-B", "-c", PARENT.format(here=str(HERE)), json.dumps(scripts)],
+                                  stdout=subprocess.PIPE, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
         self.addCleanup(parent.stdout.close)
         started = json.loads(parent.stdout.readline())
         pids = of_tree([pid for pid, _ in started])

@@ -5,10 +5,8 @@ import signal
 import subprocess
 import sys
 import threading
-import unittest
 
-import remote_case  # first: it makes the folders of the others known
-from remote_case import ENDED_WITHIN_S, StoreCase, picture_spec, until
+from remote_case import ENDED_WITHIN_S, StoreCase, picture_spec, until  # first: it makes the others known
 
 import cases
 import corpus
@@ -36,7 +34,8 @@ class Deaths(StoreCase):
         return picture_spec("s3://data/set/pictures", cache="off", **changes)
 
     def trainer(self, daemon):
-        process = subprocess.Popen([sys.executable, "-c", TRAINER, json.dumps(self.spec()), daemon.socket], stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen([sys.executable, "-c", TRAINER, json.dumps(self.spec()), daemon.socket],
+                                   stdout=subprocess.PIPE, text=True)
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)

@@ -45,7 +45,8 @@ class TableCorpus:
         self.write("r/a.tfrecord", b"".join(self.records[:20]))
         self.write("r/b.tfrecord", b"".join(self.records[20:]))
         samples = [{"image": body, "label": struct.pack("<q", label)} for body, label in zip(self.pictures, self.labels)]
-        shards = [(name, *mds_shard(name, COLUMNS, part)) for name, part in (("shard.00000.mds", samples[:20]), ("shard.00001.mds", samples[20:]))]
+        shards = [(name, *mds_shard(name, COLUMNS, part)) for name, part in (("shard.00000.mds", samples[:20]),
+                                                                             ("shard.00001.mds", samples[20:]))]
         for name, content, _ in shards:
             self.write(f"mds/{name}", content)
         self.write("mds/index.json", json.dumps({"version": 2, "shards": [entry for _, _, entry in shards]}).encode())
@@ -71,7 +72,7 @@ class TableCorpus:
             "categories": [{"id": 3 * number, "name": f"category {number}"} for number in range(5)]}).encode())
 
         self.write("voc/ImageSets/Main/train.txt", "".join(f"{number}\n" for number in range(len(self.names))).encode())
-        self.write("data.yaml", "names:\n".encode() + b"".join(b"- category %d\n" % number for number in range(5)))
+        self.write("data.yaml", b"names:\n" + b"".join(b"- category %d\n" % number for number in range(5)))
         for number, (name, label, picture) in enumerate(zip(self.names, self.labels, self.pictures)):
             objects = "".join(f"<object><name>category {box}</name><bndbox><xmin>{box}</xmin><ymin>1</ymin><xmax>{box + 8}</xmax>"
                               "<ymax>10</ymax></bndbox></object>" for box in range(label))
@@ -102,8 +103,10 @@ def table_spec(kind, uri, name="table", batch=4, epochs=1, order=None, **changes
     picture = {"name": "image", "ops": [{"op": "decode-image"}, {"op": "resize", "size": [16, 16]}]}
     number = {"name": "label", "from": "label", "ops": [{"op": "parse-int"}]}
     values = {"name": "label", "from": "label", "ops": [{"op": "raw-int", "dtype": "int64"}]}
-    lists = [{"name": "boxes", "from": "boxes", "ops": [{"op": "parse-list", "dtype": "float32", "width": 4}], "pad": "longest", "length_max": 9},
-             {"name": "labels", "from": "labels", "ops": [{"op": "parse-list", "dtype": "int64"}], "pad": "longest", "length_max": 9}]
+    lists = [{"name": "boxes", "from": "boxes", "ops": [{"op": "parse-list", "dtype": "float32", "width": 4}], "pad": "longest",
+              "length_max": 9},
+             {"name": "labels", "from": "labels", "ops": [{"op": "parse-list", "dtype": "int64"}], "pad": "longest",
+              "length_max": 9}]
     source, output = {
         "files": ({"type": "manifest", "files": "file"}, [{**picture, "from": "file"}, number]),
         "inside": ({"type": "manifest", "base64": "image"}, [{**picture, "from": "image"}, number]),

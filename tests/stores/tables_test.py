@@ -5,8 +5,7 @@ import threading
 import time
 
 import numpy as np
-import remote_case  # first: it makes the folders of the others known
-from remote_case import StoreCase, content, store_table, until
+from remote_case import StoreCase, content, store_table, until  # first: it makes the others known
 
 import cases
 import spdld
@@ -67,7 +66,8 @@ class Tables(TableCase):
             with self.attach(daemon, table_spec(kind, self.uris(kind)[2], cache="off")) as loader:
                 listed = len(self.web.wait_for_requests(1))
                 self.assertEqual(sum(batch.valid for batch in loader), self.corpus.rows)
-            rows = [entry for entry in self.web.wait_for_requests(listed + self.corpus.rows) if entry[2] == "GET" and entry[5] == row_bytes]
+            rows = [entry for entry in self.web.wait_for_requests(listed + self.corpus.rows) if entry[2] == "GET"
+                    and entry[5] == row_bytes]
             self.assertEqual(len(rows), self.corpus.rows, kind)
             self.web.forget()
         # The fields of a packed row come with one request, of the row's bytes.
@@ -81,7 +81,8 @@ class Tables(TableCase):
     def test_a_second_start_asks_whether_tables_changed_and_nothing_else(self):
         state = self.fresh("state")
         daemon = self.daemon(self.all_stores() + f'\n[state]\nfolder = "{state}"\n')
-        specs = {kind: table_spec(kind, self.uris(kind)[1], name=kind, cache="off", order={"shuffle": "client"}) for kind in PLACES}
+        specs = {kind: table_spec(kind, self.uris(kind)[1], name=kind, cache="off", order={"shuffle": "client"})
+                 for kind in PLACES}
         expected = {kind: self.attach(daemon, spec, group=kind).info for kind, spec in specs.items()}
         self.assertTrue(self.requests("GET /data/deep/set/m/"))
         daemon.end()
@@ -146,12 +147,14 @@ class Tables(TableCase):
         broken = bytearray((self.corpus.folder / "r/a.tfrecord").read_bytes())
         broken[60] ^= 1  # within the first message
         self.client.put("damaged/a.tfrecord", bytes(broken))
-        with self.attach(daemon, table_spec("tfrecord", "s3://data/damaged", name="damaged", on_bad="mask", order={"shuffle": False})) as loader:
+        with self.attach(daemon, table_spec("tfrecord", "s3://data/damaged", name="damaged", on_bad="mask",
+                                            order={"shuffle": False})) as loader:
             masks = [value for batch in loader for value in batch["mask"][:batch.valid].tolist()]
         self.assertEqual(masks, [False] + [True] * 19)
         self.assertIn("checksum is wrong", " ".join(daemon.ctl("errors").split()))
         for kind, name, body, words in (("tfrecord", "x.tfrecord", bytes(100), "is no TFRecord file"),
-                                        ("npy", "x.npy", b"\x93NUMPY\x01\x00", "x.npy"), ("mds", "index.json", b"{", "is no index of MDS shards"),
+                                        ("npy", "x.npy", b"\x93NUMPY\x01\x00", "x.npy"),
+                                        ("mds", "index.json", b"{", "is no index of MDS shards"),
                                         ("files", "x.csv", b"", "is empty"), ("records", "none", None, "does not exist")):
             if body is not None:
                 self.client.put(f"damaged/{name}", body)
@@ -165,9 +168,10 @@ class NamedFiles(TableCase):
     def mixed(self):
         """Rows of two stores and of the local disk, in turn."""
         names = self.corpus.names[:-1]
-        places = [lambda name: f"s3://data/deep/set/{name}", lambda name: f"{self.web.tls_endpoint}/{name}", lambda name: f"../{name}",
-                  lambda name: f"s3://other/open/{name}", lambda name: str(self.corpus.folder / name)]
-        return self.manifest([[places[number % 5](name), label] for number, (name, label) in enumerate(zip(names, self.corpus.labels))])
+        places = [lambda name: f"s3://data/deep/set/{name}", lambda name: f"{self.web.tls_endpoint}/{name}",
+                  lambda name: f"../{name}", lambda name: f"s3://other/open/{name}", lambda name: str(self.corpus.folder / name)]
+        return self.manifest([[places[number % 5](name),
+                               label] for number, (name, label) in enumerate(zip(names, self.corpus.labels))])
 
     def test_a_manifest_of_two_stores_and_local_files_is_read_and_resumed(self):
         daemon = self.daemon(self.all_stores())
@@ -200,16 +204,21 @@ class NamedFiles(TableCase):
         link = self.corpus.folder / "pictures/link.jpg"
         link.symlink_to(secret)
         self.addCleanup(link.unlink)
-        daemon = self.daemon(store_table("s3://data/deep", endpoint=self.proxy.endpoint) + store_table("s3://other/open", endpoint=self.weed.endpoint) +
+        daemon = self.daemon(store_table("s3://data/deep", endpoint=self.proxy.endpoint)
+                             + store_table("s3://other/open", endpoint=self.weed.endpoint) +
                              store_table(self.web.endpoint + "/pictures") + f'\n[[data.roots]]\npath = "{self.corpus.folder}"\n')
         server = self.web.endpoint.removeprefix("http://")
-        for url, words in (("s3://other/closed/1.jpg", "no store that the operator allows"), ("s3://elsewhere/1.jpg", "no store that the operator allows"),
-                           ("s3://data/1.jpg", "no store that the operator allows"), ("s3://data/deeper/1.jpg", "no store that the operator allows"),
+        for url, words in (("s3://other/closed/1.jpg", "no store that the operator allows"),
+                           ("s3://elsewhere/1.jpg", "no store that the operator allows"),
+                           ("s3://data/1.jpg", "no store that the operator allows"),
+                           ("s3://data/deeper/1.jpg", "no store that the operator allows"),
                            (f"{self.web.endpoint}/m/files.csv", "no store that the operator allows"),
                            (f"{self.web.tls_endpoint}/pictures/1.jpg", "no store that the operator allows"),
                            ("http://169.254.169.254/latest", "no store that the operator allows"),
-                           (f"{self.web.endpoint}/pictures/../m/files.csv", '".."'), (f"{self.web.endpoint}/pictures/%2e%2e/m/files.csv", '".."'),
-                           (f"http://user:sesame@{server}/pictures/1.jpg", "user or a password"), ("gs://data/deep/1.jpg", "not supported")):
+                           (f"{self.web.endpoint}/pictures/../m/files.csv", '".."'),
+                           (f"{self.web.endpoint}/pictures/%2e%2e/m/files.csv", '".."'),
+                           (f"http://user:sesame@{server}/pictures/1.jpg", "user or a password"),
+                           ("gs://data/deep/1.jpg", "not supported")):
             with self.subTest(url=url), self.assertRaises(spdld.Error) as caught:
                 self.attach(daemon, table_spec("files", str(self.manifest([["../pictures/1.jpg", 0], [url, 1]]))))
             self.assertIn(words, str(caught.exception))
@@ -225,7 +234,8 @@ class NamedFiles(TableCase):
             self.assertIn("row 1", str(caught.exception))
         # Links and steps of local paths are looked at when they are read, as those of other sources are.
         rows = [["../pictures/1.jpg", 1], ["../pictures/link.jpg", 2], [f"../../{secret.name}", 3], [str(secret), 4]]
-        with self.attach(daemon, table_spec("files", str(self.manifest(rows)), on_bad="mask", order={"shuffle": False})) as loader:
+        with self.attach(daemon, table_spec("files", str(self.manifest(rows)), on_bad="mask",
+                                            order={"shuffle": False})) as loader:
             masks = [value for batch in loader for value in batch["mask"][:batch.valid].tolist()]
         self.assertEqual(masks, [True, False, False, False])
 
@@ -233,7 +243,8 @@ class NamedFiles(TableCase):
         """Without data.stores all servers may be named, and a link-local address is refused where it would be asked."""
         daemon = self.daemon("")
         rows = [["http://169.254.169.254/latest", 0], ["../pictures/1.jpg", 1]]
-        with self.attach(daemon, table_spec("files", str(self.manifest(rows)), on_bad="mask", order={"shuffle": False})) as loader:
+        with self.attach(daemon, table_spec("files", str(self.manifest(rows)), on_bad="mask",
+                                            order={"shuffle": False})) as loader:
             began = time.monotonic()
             try:
                 masks = [value for batch in loader for value in batch["mask"][:batch.valid].tolist()]
@@ -244,7 +255,8 @@ class NamedFiles(TableCase):
 
     def test_a_row_that_is_not_there_is_a_bad_sample(self):
         daemon = self.daemon(self.all_stores())
-        rows = [["s3://data/deep/set/pictures/1.jpg", 1], ["s3://data/deep/set/pictures/none.jpg", 2], [f"{self.web.tls_endpoint}/none.jpg", 3],
+        rows = [["s3://data/deep/set/pictures/1.jpg", 1], ["s3://data/deep/set/pictures/none.jpg", 2],
+                [f"{self.web.tls_endpoint}/none.jpg", 3],
                 ["../pictures/2.jpg", 4]]
         spec = table_spec("files", str(self.manifest(rows)), on_bad="mask", order={"shuffle": False})
         with self.attach(daemon, spec) as loader:
@@ -282,7 +294,8 @@ class NamedFiles(TableCase):
         daemon = self.daemon(self.all_stores())
         places = {"local": "../", "urls": "s3://data/deep/set/"}
         found = {where: self.read(daemon, spec(self.corpus.write_csv(f"m/tiles-{where}.csv", ["file", "label"],
-                                                                     [[beginning + name, 1] for name in self.corpus.names[:6]])), group=where)
+                                                                     [[beginning + name, 1] for name in self.corpus.names[:6]])),
+                                  group=where)
                  for where, beginning in places.items()}
         self.assertEqual(sum(len(batch["sample_id"]) // 8 for batch in found["local"]), 6 * 6)
         self.assertEqual(found["urls"], found["local"])
@@ -333,7 +346,8 @@ class Weights(TableCase):
         daemon = self.daemon(self.all_stores())
         order = {"weights": "column", "weights_column": "w"}
         for text, words in (("-1", "row 1"), ("nan", "row 1"), ("many", "row 1"), ("", "has no weight for 1 sample of 3")):
-            path = self.manifest([["../pictures/0.jpg", 0, 1], ["../pictures/1.jpg", 1, text], ["../pictures/2.jpg", 2, 3]], ["file", "label", "w"])
+            path = self.manifest([["../pictures/0.jpg", 0, 1], ["../pictures/1.jpg", 1, text], ["../pictures/2.jpg", 2, 3]],
+                                 ["file", "label", "w"])
             with self.subTest(text=text), self.assertRaises(spdld.Error) as caught:
                 self.attach(daemon, table_spec("files", str(path), order=order))
             self.assertIn(words, str(caught.exception))

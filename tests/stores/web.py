@@ -24,7 +24,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-import children  # noqa: E402
+import children
 
 STARTS = 3
 CONFIG = """\
@@ -35,7 +35,8 @@ worker_processes 1;
 error_log {own}/error.log warn;
 events {{ worker_connections 4096; }}
 http {{
-  log_format json escape=json '["$scheme","$server_protocol","$request_method","$request_uri",$status,$body_bytes_sent,"$http_range"]';
+  log_format json escape=json '["$scheme","$server_protocol","$request_method","$request_uri",$status,$body_bytes_sent,'
+                              '"$http_range"]';
   access_log {own}/access.log json;
   client_body_temp_path {own}/body; proxy_temp_path {own}/proxy; fastcgi_temp_path {own}/fastcgi;
   uwsgi_temp_path {own}/uwsgi; scgi_temp_path {own}/scgi;
@@ -66,8 +67,8 @@ http {{
 def make_certificates(folder):
     """Makes ca.pem, and server.pem with server.key for 127.0.0.1 and localhost, which the authority signed."""
     def openssl(*arguments):
-        done = subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-                               *arguments], cwd=folder, capture_output=True, text=True)
+        done = subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+                               "-nodes", "-days", "2", *arguments], cwd=folder, capture_output=True, text=True)
         if done.returncode != 0:
             raise RuntimeError(f"openssl failed: {done.stderr}")
 
@@ -103,9 +104,11 @@ class Web:
     def _start(self, wait_s):
         self.port, self.tls_port = children.free_ports(2)
         user = f"user {getpass.getuser()};" if os.geteuid() == 0 else ""
-        (self.own / "nginx.conf").write_text(CONFIG.format(user=user, own=self.own, folder=self.folder, port=self.port, tls_port=self.tls_port))
+        (self.own / "nginx.conf").write_text(CONFIG.format(user=user, own=self.own, folder=self.folder, port=self.port,
+                                                           tls_port=self.tls_port))
         # By SIGTERM the first process ends its worker too.
-        self.child = children.Child(["/usr/sbin/nginx", "-p", self.own, "-e", self.own / "error.log", "-c", self.own / "nginx.conf"],
+        self.child = children.Child(["/usr/sbin/nginx", "-p", self.own, "-e", self.own / "error.log", "-c",
+                                     self.own / "nginx.conf"],
                                     self.own / "log", signal.SIGTERM)
         children.wait_for(self._answers, [self.child], "nginx", wait_s)
 
@@ -130,8 +133,10 @@ class Web:
         return ssl.create_default_context(cafile=self.ca)
 
     def addresses(self):
-        return {"endpoint": self.endpoint, "tls_endpoint": self.tls_endpoint, "host": self.host, "port": self.port, "tls_port": self.tls_port,
-                "ca": str(self.ca), "folder": str(self.folder), "log": str(self.own / "access.log"), "pids": [self.child.process.pid]}
+        return {"endpoint": self.endpoint, "tls_endpoint": self.tls_endpoint, "host": self.host, "port": self.port,
+                "tls_port": self.tls_port,
+                "ca": str(self.ca), "folder": str(self.folder), "log": str(self.own / "access.log"),
+                "pids": [self.child.process.pid]}
 
     def log(self):
         """Returns each finished request as (scheme, protocol, method, path with query, status, bytes of the body, range). nginx

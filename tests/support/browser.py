@@ -35,7 +35,8 @@ class Browser:
         os.close(theirs_in), os.close(theirs_out)
         self.pending, self.number, self.session, self.logged, self.requests = b"", 0, None, [], []
         try:
-            target = self.wait_for(lambda: next((one for one in self.call("Target.getTargets")["targetInfos"] if one["type"] == "page"), None))
+            target = self.wait_for(lambda: next((one for one in self.call("Target.getTargets")["targetInfos"]
+                                                 if one["type"] == "page"), None))
             self.session = self.call("Target.attachToTarget", targetId=target["targetId"], flatten=True)["sessionId"]
             for domain in ("Page", "Runtime", "Network", "Log"):
                 self.call(f"{domain}.enable")

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """has_requirements.py NAME... -r FILE: says which of these packages this Python does not have, in the versions that FILE pins.
 
-FILE has a line NAME==VERSION or NAME[EXTRA]==VERSION a package, and comments. Exit code 1 when one is missing. Asks nobody on the network.
+FILE has a line NAME==VERSION or NAME[EXTRA]==VERSION a package, and comments. Exit code 1 when one is missing. Asks nobody on the
+network.
 """
 import sys
 from importlib import metadata

@@ -1,7 +1,8 @@
 """Short videos and sounds in folders of classes, by the program ffmpeg."""
 import subprocess
 
-VIDEOS = (("mp4", "libx264 -g 12 -bf 2"), ("webm", "libvpx -g 20 -b:v 300k"), ("avi", "mpeg4 -g 12 -bf 2"), ("mkv", "libx264 -g 250"))
+VIDEOS = (("mp4", "libx264 -g 12 -bf 2"), ("webm", "libvpx -g 20 -b:v 300k"), ("avi", "mpeg4 -g 12 -bf 2"),
+          ("mkv", "libx264 -g 250"))
 SOUNDS = ("flac", "mp3", "opus", "wav")
 WAIT_S = 60
 
@@ -26,5 +27,6 @@ def make_media(folder, of_each):
             ffmpeg("-f", "lavfi", "-i", source, "-pix_fmt", "yuv420p", "-c:v", *codec.split(),
                    place_of(folder, "videos", number % 2, f"{place}-{number}.{ending}"))
         for place, ending in enumerate(SOUNDS):
-            source = f"aevalsrc=sin({500 + 90 * place}*t*t)*0.4+random({number})*0.2|cos({300 + 50 * number}*t):s=44100:d={seconds}"
+            source = (f"aevalsrc=sin({500 + 90 * place}*t*t)*0.4+random({number})*0.2|cos({300 + 50 * number}"
+                      f"*t):s=44100:d={seconds}")
             ffmpeg("-f", "lavfi", "-i", source, place_of(folder, "sounds", number % 2, f"{place}-{number}.{ending}"))

@@ -1,10 +1,11 @@
-"""timm's RandAugment (timm/data/auto_augment.py) by its description, on pictures of Pillow, with the numbers of a stream of the daemon's."""
+"""timm's RandAugment (timm/data/auto_augment.py) by its description, on pictures of Pillow, with the numbers of a stream of the
+daemon's."""
 import math
 
 from PIL import Image, ImageEnhance, ImageOps
 
-CHANGES = ["AutoContrast", "Equalize", "Invert", "Rotate", "Posterize", "Solarize", "SolarizeAdd", "Color", "Contrast", "Brightness",
-           "Sharpness", "ShearX", "ShearY", "TranslateXRel", "TranslateYRel"]
+CHANGES = ["AutoContrast", "Equalize", "Invert", "Rotate", "Posterize", "Solarize", "SolarizeAdd", "Color",
+           "Contrast", "Brightness", "Sharpness", "ShearX", "ShearY", "TranslateXRel", "TranslateYRel"]
 FILTERS = {"bilinear": Image.BILINEAR, "bicubic": Image.BICUBIC}
 
 
@@ -24,8 +25,8 @@ def changed(picture, name, part, sign, increasing, how):
     if name == "Rotate":
         return picture.rotate(sign * (part * 30), resample=how["filter"], fillcolor=how["fill"])
     shear, move = sign * (part * 0.3), sign * (part * 0.45)
-    back = {"ShearX": (1, shear, 0, 0, 1, 0), "ShearY": (1, 0, 0, shear, 1, 0), "TranslateXRel": (1, 0, move * picture.width, 0, 1, 0),
-            "TranslateYRel": (1, 0, 0, 0, 1, move * picture.height)}[name]
+    back = {"ShearX": (1, shear, 0, 0, 1, 0), "ShearY": (1, 0, 0, shear, 1, 0),
+            "TranslateXRel": (1, 0, move * picture.width, 0, 1, 0), "TranslateYRel": (1, 0, 0, 0, 1, move * picture.height)}[name]
     return picture.transform(picture.size, Image.AFFINE, back, resample=how["filter"], fillcolor=how["fill"])
 
 

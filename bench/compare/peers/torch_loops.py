@@ -1,4 +1,5 @@
-"""PyTorch's DataLoader over clips or sounds, for the libraries that decode them. It has one process for each thread of the others."""
+"""PyTorch's DataLoader over clips or sounds, for the libraries that decode them. It has one process for each thread of the
+others."""
 import clips
 import torch
 from own_daemon import MEAN, SIDE, STD

@@ -46,7 +46,8 @@ def batches(job):
         images, mirrored = fn.resize(images, size=[SIDE, SIDE], antialias=job.antialias), fn.random.coin_flip()
         if job.work == "crop8":
             return fn.flip(images, horizontal=mirrored), classes
-        if job.work == "rand-augment":  # torchvision's numbers; signs are drawn, so that the later mirroring changes no distribution
+        # torchvision's numbers; signs are drawn, so that the later mirroring changes no distribution
+        if job.work == "rand-augment":
             images = rand_augment(images, n=2, m=9, shape=[SIDE, SIDE], fill_value=0, max_translate_rel=150 / 331)
         return normalized(images, mirror=mirrored), classes
 

@@ -1,4 +1,5 @@
-"""FFCV. It reads a file of its own format, which holds the pictures encoded anew (quality 95), and first compiles its pipeline."""
+"""FFCV. It reads a file of its own format, which holds the pictures encoded anew (quality 95), and first compiles its
+pipeline."""
 import os
 
 import numpy

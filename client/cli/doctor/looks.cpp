@@ -166,7 +166,7 @@ std::string gpus_seen() {
 
 std::vector<Folder> look_at_folders(const std::vector<std::filesystem::path>& paths, const Reader& reader) {
   std::vector<Work> works;
-  for (const auto& path : paths) works.push_back([&path, &reader] { return folder_seen(path, reader); });
+  for (const auto& path : paths) works.emplace_back([&path, &reader] { return folder_seen(path, reader); });
   const auto answers = do_apart(works, kFolderS);
   std::vector<Folder> folders;
   for (size_t i = 0; i < paths.size(); i++) folders.push_back(folder_of(paths[i], answers[i]));
@@ -175,7 +175,7 @@ std::vector<Folder> look_at_folders(const std::vector<std::filesystem::path>& pa
 
 std::vector<Endpoint> look_at_servers(const std::vector<Asked>& servers) {
   std::vector<Work> works;
-  for (const auto& asked : servers) works.push_back([&asked] { return server_seen(asked.server); });
+  for (const auto& asked : servers) works.emplace_back([&asked] { return server_seen(asked.server); });
   const auto answers = do_apart(works, kServerS);
   std::vector<Endpoint> endpoints;
   for (size_t i = 0; i < servers.size(); i++) {

@@ -13,13 +13,28 @@ import gc
 import json
 import operator
 import os
-from typing import Any, Dict, Mapping, NoReturn, Optional, Union
+from collections.abc import Mapping
+from typing import Any, NoReturn, Union
 
 from spdld import _spdld
 from spdld._devices import device_for
-from spdld._errors import (ChangedError, ConflictError, DataWarning, DeniedError, Error, FailedError, ForkedError,
-                           InvalidError, LimitError, NoDaemonError, NotFoundError, SpdldWarning, TimeoutError,
-                           UnsupportedError, VersionError)
+from spdld._errors import (
+    ChangedError,
+    ConflictError,
+    DataWarning,
+    DeniedError,
+    Error,
+    FailedError,
+    ForkedError,
+    InvalidError,
+    LimitError,
+    NoDaemonError,
+    NotFoundError,
+    SpdldWarning,
+    TimeoutError,
+    UnsupportedError,
+    VersionError,
+)
 from spdld._frameworks import framework_of
 from spdld._moving import refuse
 from spdld._progress import display_for
@@ -37,17 +52,17 @@ __version__ = _spdld.version()
 _UINT32_MAX, _UINT64_MAX = 2**32 - 1, 2**64 - 1
 
 
-def attach(pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], *, rank: Optional[int] = None,
-           world_size: Optional[int] = None, local_rank: Optional[int] = None, group: Optional[str] = None,
-           framework: Optional[str] = None, device: Any = None, transport: Optional[str] = None,
+def attach(pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], *, rank: int | None = None,
+           world_size: int | None = None, local_rank: int | None = None, group: str | None = None,
+           framework: str | None = None, device: Any = None, transport: str | None = None,
            experimental_ready_early: bool = False, socket: Union[str, "os.PathLike[str]", None] = None,
-           state: Optional[Mapping[str, Any]] = None, epoch: int = 0, step: int = 0,
-           fingerprint: Optional[str] = None, held_max: int = 0,
-           timeout: Optional[float] = None, reconnect: Optional[float] = None,
-           held_wait: Optional[float] = None, private: bool = True,
-           dp_rank: Optional[int] = None, dp_size: Optional[int] = None, replica: Optional[int] = None,
-           replicas: Optional[int] = None, join: Optional[str] = None, batch_size: int = 0,
-           progress: Optional[bool] = None, replay: int = 0, looks: bool = False, **unknown: NoReturn) -> Loader:
+           state: Mapping[str, Any] | None = None, epoch: int = 0, step: int = 0,
+           fingerprint: str | None = None, held_max: int = 0,
+           timeout: float | None = None, reconnect: float | None = None,
+           held_wait: float | None = None, private: bool = True,
+           dp_rank: int | None = None, dp_size: int | None = None, replica: int | None = None,
+           replicas: int | None = None, join: str | None = None, batch_size: int = 0,
+           progress: bool | None = None, replay: int = 0, looks: bool = False, **unknown: NoReturn) -> Loader:
     """Attaches this process to a pipeline as one rank of a training job, and waits until the data set is listed.
 
     pipeline: a dict with the keys of a pipeline file, the path of a file that ends in .toml or .json, or the name of a
@@ -161,7 +176,7 @@ def attach(pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], *, rank:
     if replicas is not None and replicas > 1 and device is None:
         device = "cpu"
     text, spec, folder = pipeline_of(pipeline)
-    arguments: Dict[str, Any] = dict(
+    arguments: dict[str, Any] = dict(
         pipeline=text, spec=spec, spec_folder=folder, rank=_number("rank", rank or 0, _UINT32_MAX),
         world_size=_number("world_size", world_size or 0, _UINT32_MAX),
         local_rank=_number("local_rank", local_rank or 0, _UINT32_MAX), group=group,
@@ -183,7 +198,7 @@ def attach(pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], *, rank:
     return _spdld.attach(**arguments)
 
 
-def query(topic: str, argument: Optional[str] = None, socket: Union[str, "os.PathLike[str]", None] = None,
+def query(topic: str, argument: str | None = None, socket: Union[str, "os.PathLike[str]", None] = None,
           timeout: float = 5.0) -> Any:
     """Asks a running daemon about itself, and returns the answer as dicts, lists, texts and numbers. Starts no daemon.
 
@@ -199,7 +214,7 @@ def query(topic: str, argument: Optional[str] = None, socket: Union[str, "os.Pat
     return json.loads(_spdld.query(topic, argument, None if socket is None else os.fspath(socket), timeout))
 
 
-def _check_pair(one: str, number: Optional[int], of: str, count: Optional[int]) -> None:
+def _check_pair(one: str, number: int | None, of: str, count: int | None) -> None:
     if (number is None) != (count is None):
         raise InvalidError(f"{one} and {of} belong together: give both, or neither")
     if number is None or count is None:

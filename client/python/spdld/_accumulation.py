@@ -5,7 +5,8 @@ derive from this class as well."""
 import contextlib
 import sys
 import weakref
-from typing import TYPE_CHECKING, Any, Callable, Optional
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from spdld._errors import InvalidError
 
@@ -23,7 +24,7 @@ class Accumulation:
 
     def __init__(self, owner: Any, loader: Any, info: "spdld.Info") -> None:
         self._told: Any = None
-        self._end: Optional[Callable[[], Any]] = None
+        self._end: Callable[[], Any] | None = None
         accelerate = sys.modules.get("accelerate.data_loader")
         if accelerate is None:
             return

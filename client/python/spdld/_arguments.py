@@ -3,13 +3,14 @@ import argparse
 import ast
 import contextlib
 import io
-from typing import Any, Callable, Dict, List, NamedTuple, NoReturn, Optional, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, NoReturn
 
 from spdld._values import Member, Refused
 
 _PARSER = "argparse.ArgumentParser"
 _GROUPS = ("add_argument_group", "add_mutually_exclusive_group")
-_TYPES: Dict[str, Any] = {"int": int, "float": float, "str": str, "bool": bool, "pathlib.Path": str}
+_TYPES: dict[str, Any] = {"int": int, "float": float, "str": str, "bool": bool, "pathlib.Path": str}
 _ACTIONS = ("store", "store_true", "store_false", "store_const", "append", "count", "argparse.BooleanOptionalAction")
 _OPTIONS_MAX = 1000
 
@@ -35,10 +36,10 @@ class _Parser(argparse.ArgumentParser):
 class Reader:
     """script: a _script.Script."""
 
-    def __init__(self, script: Any, given: Optional[Sequence[str]]):
+    def __init__(self, script: Any, given: Sequence[str] | None):
         self._script, self._given = script, given
 
-    def parser_of(self, node: ast.expr) -> Optional[ast.Call]:
+    def parser_of(self, node: ast.expr) -> ast.Call | None:
         """The call that made a parser, also of one of its groups."""
         for _ in range(10):
             made = self._script.followed_or_none(node, even_changed=True)
@@ -51,11 +52,11 @@ class Reader:
             node = made.func.value
         return None
 
-    def options(self, parser: ast.Call, known_alone: bool, is_certain: Callable[[ast.AST], bool]) -> Dict[str, Option]:
+    def options(self, parser: ast.Call, known_alone: bool, is_certain: Callable[[ast.AST], bool]) -> dict[str, Option]:
         """All options of a parser. Raises Refused where the text does not tell what the script adds to the parser."""
         made = _Parser(add_help=False, allow_abbrev=True)
-        options: Dict[str, Option] = {}
-        defaults: Dict[str, Option] = {}
+        options: dict[str, Option] = {}
+        defaults: dict[str, Option] = {}
         for call in self._calls_on(parser):
             name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
             if name == "add_subparsers":
@@ -67,13 +68,13 @@ class Reader:
         self._parse(made, options, known_alone)
         return {**options, **{name: entry for name, entry in defaults.items() if self._given is None or name not in options}}
 
-    def _calls_on(self, parser: ast.Call) -> List[ast.Call]:
+    def _calls_on(self, parser: ast.Call) -> list[ast.Call]:
         return [node for node in self._script.nodes_in_order(ast.Call) if isinstance(node.func, ast.Attribute) and
                 node.func.attr in ("add_argument", "set_defaults", "add_subparsers") and
                 self.parser_of(node.func.value) is parser]
 
-    def _set_defaults(self, call: ast.Call, is_certain: bool) -> Dict[str, Option]:
-        done: Dict[str, Option] = {}
+    def _set_defaults(self, call: ast.Call, is_certain: bool) -> dict[str, Option]:
+        done: dict[str, Option] = {}
         for word in call.keywords:
             if word.arg is None:
                 raise Refused(f"has defaults that line {call.lineno} of the script computes")
@@ -91,7 +92,7 @@ class Reader:
         except Refused:
             return Option(None, f"needs {shown}, whose default the script's text does not tell", shown, line)
 
-    def _add(self, made: _Parser, call: ast.Call, is_certain: bool) -> Dict[str, Option]:
+    def _add(self, made: _Parser, call: ast.Call, is_certain: bool) -> dict[str, Option]:
         """The option is put into a parser of argparse's own, so that texts become numbers as in the script."""
         words = {word.arg: word.value for word in call.keywords}
         try:
@@ -130,7 +131,7 @@ class Reader:
             raise Refused(f"has an option {shown} at line {call.lineno} that argparse does not take") from None
         return {entry.dest: Option(None, why, shown, call.lineno)}
 
-    def _take(self, options: Dict[str, Any], name: str, node: ast.expr, shown: str) -> str:
+    def _take(self, options: dict[str, Any], name: str, node: ast.expr, shown: str) -> str:
         """An argument of add_argument; returns why the option's value is not known, or nothing."""
         if name == "type":
             full = self._script.dotted(node) or (node.id if isinstance(node, ast.Name) else "")
@@ -157,7 +158,7 @@ class Reader:
         except Refused:
             return True
 
-    def _parse(self, made: _Parser, options: Dict[str, Option], known_alone: bool) -> None:
+    def _parse(self, made: _Parser, options: dict[str, Option], known_alone: bool) -> None:
         given = list(self._given or [])
         try:
             with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):

@@ -1,7 +1,6 @@
 """Modules that lie beside a script: the attributes that their functions set on an argument. Their text is read, and not run."""
 import ast
 from pathlib import Path
-from typing import Dict, FrozenSet, List, Optional, Set, Union
 
 _BYTES_MAX = 4 * 2**20
 _LOOKING = ("print", "hasattr", "getattr", "isinstance", "str", "repr")  # they are given the object, and change nothing
@@ -11,11 +10,11 @@ _CALLABLE = ("print", "hasattr", "getattr", "isinstance", "str", "repr", "int", 
 class Beside:
     """folder: of the script; None: there is none, and nothing is known."""
 
-    def __init__(self, folder: Optional[Path]):
+    def __init__(self, folder: Path | None):
         self._folder = folder
-        self._modules: Dict[str, Optional[ast.Module]] = {}
+        self._modules: dict[str, ast.Module | None] = {}
 
-    def sets(self, full: str, place: Union[int, str]) -> Optional[FrozenSet[str]]:
+    def sets(self, full: str, place: int | str) -> frozenset[str] | None:
         """The attributes that a function, such as "utils.init_distributed_mode", may set or change on its argument at this place
         or of this name. None: the text does not tell, or the argument goes elsewhere."""
         module, _, name = full.rpartition(".")
@@ -30,12 +29,12 @@ class Beside:
             return None
         return _attributes_set(made, place, _bound_in(tree))
 
-    def _module(self, name: str) -> Optional[ast.Module]:
+    def _module(self, name: str) -> ast.Module | None:
         if name not in self._modules:
             self._modules[name] = self._read(name)
         return self._modules[name]
 
-    def _read(self, name: str) -> Optional[ast.Module]:
+    def _read(self, name: str) -> ast.Module | None:
         file = None if self._folder is None else self._folder / f"{name}.py"
         try:
             if file is None or not file.is_file() or file.stat().st_size > _BYTES_MAX:
@@ -45,9 +44,9 @@ class Beside:
             return None
 
 
-def _bound_in(tree: ast.Module) -> Set[str]:
+def _bound_in(tree: ast.Module) -> set[str]:
     """All names that a module binds anywhere."""
-    bound: Set[str] = set()
+    bound: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
             bound.add(node.id)
@@ -60,7 +59,7 @@ def _bound_in(tree: ast.Module) -> Set[str]:
     return bound
 
 
-def _function(tree: ast.Module, name: str) -> Optional[ast.FunctionDef]:
+def _function(tree: ast.Module, name: str) -> ast.FunctionDef | None:
     """The function of the module with this name, where nothing else may have it."""
     found = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name]
     if len(found) != 1 or found[0].decorator_list:
@@ -78,9 +77,9 @@ def _may_bind(node: ast.AST, name: str) -> bool:
         any(alias.name == "*" or (alias.asname or alias.name) == name for alias in node.names)
 
 
-def _attributes_set(made: ast.FunctionDef, name: str, bound: Set[str]) -> Optional[FrozenSet[str]]:
-    above: Dict[ast.AST, ast.AST] = {child: node for node in ast.walk(made) for child in ast.iter_child_nodes(node)}
-    changed: List[str] = []
+def _attributes_set(made: ast.FunctionDef, name: str, bound: set[str]) -> frozenset[str] | None:
+    above: dict[ast.AST, ast.AST] = {child: node for node in ast.walk(made) for child in ast.iter_child_nodes(node)}
+    changed: list[str] = []
     for node in ast.walk(made):
         if not isinstance(node, ast.Name) or node.id != name:
             continue
@@ -94,7 +93,7 @@ def _attributes_set(made: ast.FunctionDef, name: str, bound: Set[str]) -> Option
     return frozenset(changed)
 
 
-def _may_change(part: ast.Attribute, above: Dict[ast.AST, ast.AST], bound: Set[str]) -> bool:
+def _may_change(part: ast.Attribute, above: dict[ast.AST, ast.AST], bound: set[str]) -> bool:
     """Whether an attribute is set, or its value goes to code that may change it."""
     if not isinstance(part.ctx, ast.Load):
         return True
@@ -110,5 +109,5 @@ def _may_change(part: ast.Attribute, above: Dict[ast.AST, ast.AST], bound: Set[s
     return not isinstance(above.get(node), (ast.If, ast.While, ast.Expr, ast.Assert))
 
 
-def _is_builtin(function: ast.expr, bound: Set[str], names: "tuple[str, ...]") -> bool:
+def _is_builtin(function: ast.expr, bound: set[str], names: "tuple[str, ...]") -> bool:
     return isinstance(function, ast.Name) and function.id in names and function.id not in bound

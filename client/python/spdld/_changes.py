@@ -4,7 +4,7 @@ A value counts as changed where the script assigns to a part of it, calls a meth
 not known, or puts it where the text does not tell who reaches it.
 """
 import ast
-from typing import Callable, Dict, FrozenSet, List, Optional, Set, Tuple, Union
+from collections.abc import Callable
 
 from spdld._beside import Beside
 from spdld._names import Names, Scope
@@ -33,36 +33,36 @@ _READERS = (ast.Compare, ast.If, ast.While, ast.Assert, ast.Expr, ast.JoinedStr,
             ast.comprehension)
 _MUTABLE = (ast.List, ast.Dict, ast.Set, ast.Call, ast.ListComp, ast.DictComp, ast.SetComp)
 
-Key = Tuple[Scope, str]
+Key = tuple[Scope, str]
 
 
 class Changes:
     """beside: the modules that lie beside the script."""
 
-    def __init__(self, tree: ast.Module, names: Names, dotted: Callable[[ast.AST], Optional[str]], beside: Beside):
+    def __init__(self, tree: ast.Module, names: Names, dotted: Callable[[ast.AST], str | None], beside: Beside):
         self._names, self._dotted, self._beside = names, dotted, beside
-        self._lines: Dict[Key, int] = {}
-        self._part_lines: Dict[Key, Dict[str, int]] = {}  # of parsed arguments, whose other attributes stay as they are
-        self._patched: List[Tuple[str, int]] = []
-        self.doubts: List[Tuple[int, str]] = []  # what may change any name: lines and sentences
+        self._lines: dict[Key, int] = {}
+        self._part_lines: dict[Key, dict[str, int]] = {}  # of parsed arguments, whose other attributes stay as they are
+        self._patched: list[tuple[str, int]] = []
+        self.doubts: list[tuple[int, str]] = []  # what may change any name: lines and sentences
         for node in ast.walk(tree):
             self._look_at(node)
 
-    def line_of(self, node: ast.Name) -> Optional[int]:
+    def line_of(self, node: ast.Name) -> int | None:
         """The line that may change a part of what a name stands for."""
         scope, _ = self._names.place(node)
         return None if scope is None else self._lines.get((scope, node.id))
 
-    def line_of_part(self, node: ast.Name, attribute: str) -> Optional[int]:
+    def line_of_part(self, node: ast.Name, attribute: str) -> int | None:
         """The line that calls a function beside the script, which may set this attribute of what the name stands for."""
         scope, _ = self._names.place(node)
         return None if scope is None else self._part_lines.get((scope, node.id), {}).get(attribute)
 
-    def parts(self) -> Set[str]:
+    def parts(self) -> set[str]:
         """All attributes that functions beside the script may set."""
         return {attribute for lines in self._part_lines.values() for attribute in lines}
 
-    def line_of_patch(self, full: str) -> Optional[int]:
+    def line_of_patch(self, full: str) -> int | None:
         """The line that gives a member of a library, or a part of it, another meaning."""
         for patched, line in self._patched:
             if patched == full or full.startswith(patched + ".") or patched.startswith(full + "."):
@@ -77,9 +77,8 @@ class Changes:
             self._change(node.value, node.lineno, node)
         elif isinstance(node, ast.Call):
             self._look_at_call(node)
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            if self._is_mutable(node) and self._escapes(node):
-                self._spread(node, node.lineno, True, set())
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and self._is_mutable(node) and self._escapes(node):
+            self._spread(node, node.lineno, True, set())
 
     def _look_at_call(self, call: ast.Call) -> None:
         name = call.func.id if isinstance(call.func, ast.Name) else ""
@@ -124,7 +123,7 @@ class Changes:
                         return True
         return False
 
-    def _parted(self, source: Optional[ast.expr]) -> Optional[ast.expr]:
+    def _parted(self, source: ast.expr | None) -> ast.expr | None:
         """The expression whose parts a loop variable may be; none for samples of a data set, and for results of unknown calls."""
         if source is None or self._gives_data(source):
             return None
@@ -137,9 +136,9 @@ class Changes:
         return any(isinstance(part, ast.Call) and self._dotted(part.func) in _DATA for part in parts) and \
             not any(isinstance(part, ast.Attribute) and part.attr in ("transform", "transforms") for part in ast.walk(source))
 
-    def _parts(self, source: ast.expr, depth: int = 12) -> List[ast.AST]:
+    def _parts(self, source: ast.expr, depth: int = 12) -> list[ast.AST]:
         """The nodes of an expression, and of what its names are bound to."""
-        parts: List[ast.AST] = list(ast.walk(source))
+        parts: list[ast.AST] = list(ast.walk(source))
         for name in [part for part in parts if isinstance(part, ast.Name)] if depth > 0 else []:
             for binding in self._names.bindings(name):
                 if binding.value is not None:
@@ -158,7 +157,7 @@ class Changes:
         """Whether code that is not looked at reaches the value. Its own names are looked at, too."""
         node: ast.AST = name
         above = self._names.above.get(node)
-        called: Optional[ast.AST] = None
+        called: ast.AST | None = None
         while above is not None:
             if isinstance(above, (ast.Attribute, ast.Subscript)):
                 if above.value is not node:
@@ -192,7 +191,7 @@ class Changes:
         full = self._dotted(call.func)
         if full is None or not self._is_namespace(name) or any(isinstance(entry, ast.Starred) for entry in call.args):
             return False
-        places: List[Union[int, str, None]] = [place for place, entry in enumerate(call.args) if entry is name]
+        places: list[int | str | None] = [place for place, entry in enumerate(call.args) if entry is name]
         places += [word.arg for word in call.keywords if word.value is name]
         found = [None if place is None else self._beside.sets(full, place) for place in places]
         if not found or None in found:
@@ -239,7 +238,7 @@ class Changes:
             return full not in _DATA[:2] and full.partition(".")[0] in ("torch", "torchvision")
         return isinstance(call.func, ast.Name) and call.func.id in _KEEPERS
 
-    def _change(self, changed: ast.expr, line: int, target: Optional[ast.AST] = None) -> None:
+    def _change(self, changed: ast.expr, line: int, target: ast.AST | None = None) -> None:
         """`changed`: the expression whose value gets another part; `target`: that part, where it has a name."""
         full = self._dotted(target) if isinstance(target, ast.Attribute) else None
         full = full or self._dotted(changed)
@@ -252,8 +251,8 @@ class Changes:
             self.doubts.append((line, f"{ast.unparse(changed)} is changed, which may be a part of any data set"))
         self._spread(changed, line, any(isinstance(part, ast.Subscript) for part in ast.walk(changed)), set())
 
-    def _spread(self, changed: ast.expr, line: int, is_deep: bool, seen: Set[Key],
-                parts: Optional[FrozenSet[str]] = None) -> None:
+    def _spread(self, changed: ast.expr, line: int, is_deep: bool, seen: set[Key],
+                parts: frozenset[str] | None = None) -> None:
         """All names that may stand for the same value: where a part of a part changes, also the names of the parts. `parts`: the
         attributes that change, where no others do."""
         for name in _names_of(changed, is_deep):
@@ -274,7 +273,7 @@ class Changes:
                     self._spread(source, line, True, seen, parts)
 
 
-def _names_of(node: ast.expr, is_deep: bool) -> List[ast.Name]:
+def _names_of(node: ast.expr, is_deep: bool) -> list[ast.Name]:
     """The names whose values an expression's value may be; of a call, the names of its arguments."""
     if is_deep:
         return _names_below(node)
@@ -291,7 +290,7 @@ def _names_of(node: ast.expr, is_deep: bool) -> List[ast.Name]:
     return []
 
 
-def _names_below(node: ast.AST) -> List[ast.Name]:
+def _names_below(node: ast.AST) -> list[ast.Name]:
     """All names of an expression whose values the expression's value may hold: no indexes, and no parser of what it has
     parsed."""
     if isinstance(node, ast.Name):

@@ -2,7 +2,8 @@
 import ast
 import math
 import os
-from typing import Any, Callable, Dict
+from collections.abc import Callable
+from typing import Any
 
 from spdld._values import Member
 
@@ -23,11 +24,11 @@ def _text(value: Any) -> str:
     raise TypeError
 
 
-FUNCTIONS: Dict[str, Callable[..., Any]] = {
+FUNCTIONS: dict[str, Callable[..., Any]] = {
     "int": int, "float": float, "round": round, "tuple": tuple, "list": list, "str": _text, "math.ceil": math.ceil,
     "math.floor": math.floor, "pathlib.Path": _path, "os.path.join": os.path.join, "len": len, "min": min, "max": max, "abs": abs,
     "bool": bool}
-METHODS: Dict[str, Callable[..., Any]] = {
+METHODS: dict[str, Callable[..., Any]] = {
     name: getattr(str, name) for name in ("lower", "upper", "strip", "startswith", "endswith", "replace", "split")}
 
 
@@ -69,7 +70,7 @@ def bounded(value: Any) -> Any:
     return value
 
 
-_COMPARED: Dict[Any, Callable[[Any, Any], Any]] = {
+_COMPARED: dict[Any, Callable[[Any, Any], Any]] = {
     ast.Eq: lambda left, right: left == right, ast.NotEq: lambda left, right: left != right,
     ast.Lt: lambda left, right: left < right, ast.LtE: lambda left, right: left <= right,
     ast.Gt: lambda left, right: left > right, ast.GtE: lambda left, right: left >= right,

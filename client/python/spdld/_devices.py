@@ -1,6 +1,6 @@
 """Chooses the device that batches lie on, from the user's choice and from what the framework can take."""
 import operator
-from typing import Any, Optional
+from typing import Any
 
 from spdld._errors import InvalidError, UnsupportedError
 from spdld._frameworks import Framework
@@ -8,7 +8,7 @@ from spdld._frameworks import Framework
 _GPUS = ("gpu", "cuda")  # the names that jax has for the platform
 
 
-def device_text(device: Any) -> Optional[str]:
+def device_text(device: Any) -> str | None:
     """Returns "cuda:1" for 1, for torch.device("cuda", 1) and for the device 1 of jax. A text is returned as it is."""
     if device is None or isinstance(device, str):
         return device
@@ -23,7 +23,7 @@ def device_text(device: Any) -> Optional[str]:
         return str(device)
 
 
-def device_for(device: Any, framework: Framework) -> Optional[str]:
+def device_for(device: Any, framework: Framework) -> str | None:
     """Returns the device to ask the daemon for. It is "cpu" where the user leaves the choice open and the framework has
     no use for GPU memory."""
     text = device_text(device)

@@ -2,7 +2,6 @@
 import builtins
 import sys
 import warnings
-from typing import Type
 
 __all__ = ["Error", "InvalidError", "NoDaemonError", "DeniedError", "NotFoundError", "ConflictError", "ChangedError",
            "LimitError", "TimeoutError", "FailedError", "VersionError", "UnsupportedError", "ForkedError", "SpdldWarning",
@@ -13,7 +12,7 @@ class SpdldWarning(UserWarning):
     """Tells a program something that it should know although nothing failed. The warnings module can filter it."""
 
 
-def warn(sentence: str, category: Type[SpdldWarning] = SpdldWarning) -> None:
+def warn(sentence: str, category: type[SpdldWarning] = SpdldWarning) -> None:
     """Gives a warning at the innermost line of the program that is not in this package."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "spdld":

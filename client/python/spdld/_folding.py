@@ -1,7 +1,8 @@
 """Leaves out what a script does not run, and writes out lists, dicts and loops whose parts its text tells."""
 import ast
 import copy
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from collections.abc import Sequence
+from typing import Any
 
 from spdld._inlining import is_literal, placed
 from spdld._names import FUNCTIONS
@@ -11,7 +12,7 @@ _UNROLLED_MAX = 64
 _INNER = (*FUNCTIONS, ast.ClassDef)
 
 
-def truth(script: Any, node: ast.expr) -> Optional[bool]:
+def truth(script: Any, node: ast.expr) -> bool | None:
     """Whether a condition holds; None where the text does not tell."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         inner = truth(script, node.operand)
@@ -83,7 +84,7 @@ class Folder(ast.NodeTransformer):
         self.changed = True
         return ast.copy_location(ast.List(elts=[entry[0] for entry in rounds], ctx=ast.Load()), node)
 
-    def _rounds(self, generators: List[ast.comprehension], parts: Sequence[ast.expr]) -> Optional[List[Tuple[ast.expr, ...]]]:
+    def _rounds(self, generators: list[ast.comprehension], parts: Sequence[ast.expr]) -> list[tuple[ast.expr, ...]] | None:
         """The parts of a comprehension for each of its rounds."""
         if len(generators) != 1 or generators[0].ifs or generators[0].is_async:
             return None
@@ -99,13 +100,13 @@ def _nth(node: ast.Assign, target: ast.expr, number: int) -> ast.stmt:
     return placed(ast.Assign(targets=[target], value=part), node)
 
 
-def _listed(made: Any) -> List[Any]:
+def _listed(made: Any) -> list[Any]:
     return made if isinstance(made, list) else [] if made is None else [made]
 
 
-def rounds_of(script: Any, target: ast.expr, source: ast.expr) -> Optional[List[Dict[str, ast.expr]]]:
+def rounds_of(script: Any, target: ast.expr, source: ast.expr) -> list[dict[str, ast.expr]] | None:
     """The expressions that a loop's names stand for, in each round; None where the text does not tell."""
-    names: List[ast.expr] = [target] if isinstance(target, ast.Name) else \
+    names: list[ast.expr] = [target] if isinstance(target, ast.Name) else \
         list(target.elts) if isinstance(target, ast.Tuple) else []
     entries = _entries(script, source)
     if entries is None or len(entries) > _UNROLLED_MAX or not names or not all(isinstance(name, ast.Name) for name in names):
@@ -119,7 +120,7 @@ def rounds_of(script: Any, target: ast.expr, source: ast.expr) -> Optional[List[
     return rounds
 
 
-def _entries(script: Any, source: ast.expr) -> Optional[List[ast.expr]]:
+def _entries(script: Any, source: ast.expr) -> list[ast.expr] | None:
     is_method = isinstance(source, ast.Call) and isinstance(source.func, ast.Attribute) and not source.args
     method = source.func.attr if is_method else ""  # type: ignore[attr-defined]
     base = script.followed_or_none(source.func.value if method in ("items", "keys") else source)  # type: ignore[attr-defined]
@@ -136,7 +137,7 @@ def _entries(script: Any, source: ast.expr) -> Optional[List[ast.expr]]:
 
 
 class _Replacer(ast.NodeTransformer):
-    def __init__(self, names: Dict[str, ast.expr]):
+    def __init__(self, names: dict[str, ast.expr]):
         self._names = names
 
     def visit_Name(self, node: ast.Name) -> Any:
@@ -149,7 +150,7 @@ class _Replacer(ast.NodeTransformer):
         return made
 
 
-def replaced(node: Any, names: Dict[str, ast.expr]) -> Any:
+def replaced(node: Any, names: dict[str, ast.expr]) -> Any:
     """A copy in which names are replaced by expressions."""
     return _Replacer(names).visit(copy.deepcopy(node))
 
@@ -166,7 +167,7 @@ class Builder:
             self._block(holder.body)
         return self.changed
 
-    def _block(self, body: List[ast.stmt]) -> None:
+    def _block(self, body: list[ast.stmt]) -> None:
         for stmt in body:
             if isinstance(stmt, (ast.Try, ast.With, ast.For, ast.While, *_INNER)):
                 continue  # a part of it may be left out at run time, or be run again
@@ -191,7 +192,7 @@ class Builder:
         own = self._script.function_of(target)
         return any(self._script.function_of(node) is not own for node in self._script.nodes(ast.Name) if node.id == target.id)
 
-    def _fill(self, body: List[ast.stmt], place: int, target: ast.Name) -> None:
+    def _fill(self, body: list[ast.stmt], place: int, target: ast.Name) -> None:
         made: Any = getattr(body[place], "value", None)
         number, is_shared = place + 1, self._is_shared(target)
         while number < len(body):
@@ -239,7 +240,7 @@ class Builder:
         return True
 
 
-def _bound_name(stmt: ast.stmt) -> Optional[ast.Name]:
+def _bound_name(stmt: ast.stmt) -> ast.Name | None:
     """The name that a statement binds to a new list or dict."""
     targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target] if isinstance(stmt, ast.AnnAssign) else []
     value = getattr(stmt, "value", None)
@@ -274,7 +275,7 @@ class Unroller:
                     setattr(holder, field, [entry for stmt in body for entry in self._rounds(stmt)])
         return self.changed
 
-    def _rounds(self, stmt: ast.stmt) -> List[ast.stmt]:
+    def _rounds(self, stmt: ast.stmt) -> list[ast.stmt]:
         if not isinstance(stmt, ast.For) or stmt.orelse or not self._script.makes_data(stmt):
             return [stmt]
         inside = set(ast.walk(stmt))
@@ -290,7 +291,7 @@ class Unroller:
         if rounds is None:
             return [stmt]
         self.changed = True
-        done: List[ast.stmt] = []
+        done: list[ast.stmt] = []
         for names in rounds:
             self._count += 1
             for entry in stmt.body:

@@ -2,16 +2,17 @@
 import abc
 import importlib
 import sys
-from typing import Any, Callable, Dict, Optional, Tuple
+from collections.abc import Callable
+from typing import Any
 
 from spdld._errors import InvalidError, UnsupportedError
 from spdld._spdld import Tensor
 
-Converter = Optional[Callable[[Tensor], Any]]
+Converter = Callable[[Tensor], Any] | None
 # A function that makes the legacy default stream wait for all work that the framework has been given so far, or None. With
 # such a function, a batch that the framework lets go of is given back to the daemon after that work, with the loader's next
 # call.
-Order = Optional[Callable[[], None]]
+Order = Callable[[], None] | None
 
 
 class Framework(abc.ABC):
@@ -26,12 +27,12 @@ class Framework(abc.ABC):
             raise ImportError(f'framework="{self.name}" needs {name}, which cannot be imported: {error}') from error
 
     @abc.abstractmethod
-    def refuses_gpus(self) -> Optional[str]:
+    def refuses_gpus(self) -> str | None:
         """Returns the reason why the framework cannot take batches in GPU memory, as the end of a sentence. None: it
         can."""
 
     @abc.abstractmethod
-    def converter(self, memory: str, device: Optional[int]) -> Tuple[Converter, Order]:
+    def converter(self, memory: str, device: int | None) -> tuple[Converter, Order]:
         """Returns the function that turns a Tensor into an array (None: the Tensor is used itself), and the order
         function. For memory and device see Info."""
 
@@ -56,7 +57,7 @@ class _Torch(Framework):
                                    'not have: install torch 2.3 or later, or use another dtype or framework="numpy"')
         return self._torch.from_dlpack(tensor._viewed(through)).view(dtype)
 
-    def refuses_gpus(self) -> Optional[str]:
+    def refuses_gpus(self) -> str | None:
         torch = self._torch
         if torch.version.cuda is None:
             return (f'this torch ({torch.__version__}) is built without CUDA: install one with it, or use device="cpu" '
@@ -65,7 +66,7 @@ class _Torch(Framework):
             return 'torch.cuda.is_available() is false: see why torch finds no GPU, or use device="cpu"'
         return None
 
-    def converter(self, memory: str, device: Optional[int]) -> Tuple[Converter, Order]:
+    def converter(self, memory: str, device: int | None) -> tuple[Converter, Order]:
         # For GPU memory, torch itself gives its current stream.
         if memory != "pinned" or self.refuses_gpus() is not None:
             return self._array, None
@@ -85,10 +86,10 @@ class _Numpy(Framework):
         # numpy reads the array interface, because numpy 1 makes read-only arrays from DLPack.
         self._asarray: Callable[[Tensor], Any] = self._module("numpy").asarray
 
-    def refuses_gpus(self) -> Optional[str]:
+    def refuses_gpus(self) -> str | None:
         return 'numpy has arrays in host memory only: use device="cpu", or framework="torch", "cupy", "jax" or "raw"'
 
-    def converter(self, memory: str, device: Optional[int]) -> Tuple[Converter, Order]:
+    def converter(self, memory: str, device: int | None) -> tuple[Converter, Order]:
         return self._asarray, None
 
 
@@ -99,7 +100,7 @@ class _Jax(Framework):
         self._jax = self._module("jax")
         self._from_dlpack: Callable[[Tensor], Any] = self._module("jax.dlpack").from_dlpack
 
-    def refuses_gpus(self) -> Optional[str]:
+    def refuses_gpus(self) -> str | None:
         try:
             if self._jax.local_devices(backend="cuda"):
                 return None
@@ -108,10 +109,10 @@ class _Jax(Framework):
         return ('jax has no CUDA device (jax.local_devices(backend="cuda")): install jax with CUDA, or use device="cpu" '
                 'or framework="raw"')
 
-    def converter(self, memory: str, device: Optional[int]) -> Tuple[Converter, Order]:
+    def converter(self, memory: str, device: int | None) -> tuple[Converter, Order]:
         return self._from_dlpack, self._order(device) if memory.startswith("cuda") else None
 
-    def _order(self, device: Optional[int]) -> Callable[[], None]:
+    def _order(self, device: int | None) -> Callable[[], None]:
         """Returns a function that makes the legacy default stream wait for jax's computations. All computations on one
         GPU run one after the other on a stream of XLA, and an array's __dlpack__ makes another stream wait for them."""
         jax = self._jax
@@ -135,12 +136,12 @@ class _Cupy(Framework):
         self._cupy = self._module("cupy")
         self._as_host: Callable[[Tensor], Any] = self._module("numpy").asarray
 
-    def refuses_gpus(self) -> Optional[str]:
+    def refuses_gpus(self) -> str | None:
         if self._cupy.cuda.is_available():
             return None
         return 'cupy.cuda.is_available() is false: see why cupy finds no GPU'
 
-    def converter(self, memory: str, device: Optional[int]) -> Tuple[Converter, Order]:
+    def converter(self, memory: str, device: int | None) -> tuple[Converter, Order]:
         if memory.startswith("cuda"):
             from_dlpack: Callable[[Tensor], Any] = self._cupy.from_dlpack
             current_stream = self._cupy.cuda.get_current_stream
@@ -157,18 +158,18 @@ class _Cupy(Framework):
 class _Raw(Framework):
     name = "raw"
 
-    def refuses_gpus(self) -> Optional[str]:
+    def refuses_gpus(self) -> str | None:
         return None
 
-    def converter(self, memory: str, device: Optional[int]) -> Tuple[Converter, Order]:
+    def converter(self, memory: str, device: int | None) -> tuple[Converter, Order]:
         return None, None
 
 
-_FRAMEWORKS: Dict[str, Callable[[], Framework]] = {
+_FRAMEWORKS: dict[str, Callable[[], Framework]] = {
     _Torch.name: _Torch, _Numpy.name: _Numpy, _Jax.name: _Jax, _Cupy.name: _Cupy, _Raw.name: _Raw}
 
 
-def framework_of(name: Optional[str]) -> Framework:
+def framework_of(name: str | None) -> Framework:
     """Returns the framework of this name. With None it is torch where the program has imported torch, else numpy."""
     if name is None:
         name = "torch" if "torch" in sys.modules else "numpy"

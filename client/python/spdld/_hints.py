@@ -1,6 +1,6 @@
 """Sentences for scripts without an ImageFolder: which page says how spdld does the work of a library's function."""
 import ast
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple
 
 
 class _Hint(NamedTuple):
@@ -13,7 +13,7 @@ class _Hint(NamedTuple):
 _LINES_MAX = 8
 _CLASSES = "docs/torchvision.md says which operation stands for a transform"
 _FOLDER = "a folder of classes is a source of the type image-folder; docs/pipelines.md"
-_TABLE: Dict[str, _Hint] = {
+_TABLE: dict[str, _Hint] = {
     "timm.data.create_transform": _Hint("transform", "makes transforms of timm: spdld.torch.from_transforms takes its result, "
                                         "and docs/torchvision.md says how near it is"),
     "timm.data.create_dataset": _Hint("data", f"makes a data set of timm: {_FOLDER}"),
@@ -34,7 +34,7 @@ _TABLE: Dict[str, _Hint] = {
 }
 
 
-def _entry(full: Optional[str]) -> Optional[_Hint]:
+def _entry(full: str | None) -> _Hint | None:
     """Of a function, or of the module that it lies in."""
     name = full or ""
     while name:
@@ -44,15 +44,15 @@ def _entry(full: Optional[str]) -> Optional[_Hint]:
     return None
 
 
-def hint_of(full: Optional[str]) -> str:
+def hint_of(full: str | None) -> str:
     """Why a transform of another library has no equal; empty: there is nothing to say."""
     entry = _entry(full)
     return "" if entry is None else entry.why
 
 
-def hints_in(script: Any, *kinds: str) -> List[Tuple[int, str]]:
+def hints_in(script: Any, *kinds: str) -> list[tuple[int, str]]:
     """The lines of a script that make data in another way, each with what helps."""
-    found: Dict[str, Tuple[int, str]] = {}
+    found: dict[str, tuple[int, str]] = {}
     for call in script.nodes_in_order(ast.Call):
         full = script.dotted(call.func)
         entry = _entry(full)
@@ -67,7 +67,7 @@ def hints_in(script: Any, *kinds: str) -> List[Tuple[int, str]]:
     return lines[:_LINES_MAX]
 
 
-def splits_of(script: Any, dataset: ast.Call) -> List[Tuple[int, str]]:
+def splits_of(script: Any, dataset: ast.Call) -> list[tuple[int, str]]:
     """The lines that take a part of a data set, or join it to another one."""
     found = []
     for call in script.nodes_in_order(ast.Call):

@@ -1,7 +1,8 @@
 """Puts the lines of a script's own functions where the script calls them, so that their arguments are known there."""
 import ast
 import copy
-from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Set, Tuple, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from spdld._names import FUNCTIONS, Names
 from spdld._renaming import mark_anew, marks_of, plain_name
@@ -12,7 +13,7 @@ _SPAWN = ("torch.multiprocessing.spawn", "torch.multiprocessing.spawn.spawn")
 _MAY_BE_SKIPPED = (ast.IfExp, ast.BoolOp, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Await)
 UNKNOWN = "?"  # a name that no script has, in place of what the text does not tell
 
-Dotted = Callable[[ast.AST], Optional[str]]
+Dotted = Callable[[ast.AST], str | None]
 
 
 class _Known(NamedTuple):
@@ -28,14 +29,14 @@ class Inliner:
     methods: the methods of the classes whose objects are known, by the class's name and the method's.
     """
 
-    def __init__(self, tree: ast.Module, names: Names, dotted: Dotted, methods: Dict[Tuple[str, str], ast.FunctionDef],
-                 counted: List[int]):
+    def __init__(self, tree: ast.Module, names: Names, dotted: Dotted, methods: dict[tuple[str, str], ast.FunctionDef],
+                 counted: list[int]):
         self._tree, self._names, self._dotted, self._methods = tree, names, dotted, methods
         self._counted = counted  # copies so far
-        self._kinds: Dict[ast.AST, bool] = {}
-        self._used: Set[ast.AST] = set()
-        self._pre: List[ast.stmt] = []
-        self._globals: List[str] = []  # that the copied lines declare
+        self._kinds: dict[ast.AST, bool] = {}
+        self._used: set[ast.AST] = set()
+        self._pre: list[ast.stmt] = []
+        self._globals: list[str] = []  # that the copied lines declare
         self._loads = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
 
     def run(self) -> bool:
@@ -53,7 +54,6 @@ class Inliner:
         """Whether code that is not looked at may call a function: nothing in the script calls it, or it is passed on."""
         if node in self._methods.values():
             return True
-        above = self._names.above
         inside = set(ast.walk(node))
         uses = [load for load in self._loads if load.id == node.name and load not in inside]
         return any(not self._is_called(load) for load in uses) or not uses or not self._is_known(node)
@@ -77,8 +77,8 @@ class Inliner:
                             for part in kept):
                         body[body.index(node)] = ast.copy_location(ast.Pass(), node)
 
-    def _block(self, body: Sequence[ast.stmt]) -> List[ast.stmt]:
-        done: List[ast.stmt] = []
+    def _block(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
+        done: list[ast.stmt] = []
         for stmt in body:
             self._pre = []
             self._inline_in(stmt)
@@ -114,7 +114,7 @@ class Inliner:
 
     def _called(self, call: ast.Call) -> ast.expr:
         known, given = self._callee(call)
-        chain: FrozenSet[str] = getattr(call, "chain", frozenset())
+        chain: frozenset[str] = getattr(call, "chain", frozenset())
         if known is None or known.node.name in chain or len(chain) >= _DEPTH_MAX or self._counted[0] >= _COPIES_MAX or \
                 self._counted[1] >= _NODES_MAX:
             return call
@@ -125,7 +125,7 @@ class Inliner:
         self._counted[1] += sum(1 for _ in ast.walk(known.node))
         self._used.add(known.node)
         fresh = f"@c{self._counted[0]}"
-        body: List[ast.stmt] = [copy.deepcopy(entry) for entry in known.node.body]
+        body: list[ast.stmt] = [copy.deepcopy(entry) for entry in known.node.body]
         holder: ast.Module = _Undeclared(self._globals).visit(ast.Module(body=body, type_ignores=[]))
         body = holder.body
         marks = {mark: f"{fresh}_{number}" for number, mark in enumerate(marks_of(known.node))}
@@ -148,7 +148,7 @@ class Inliner:
             return placed(ast.Constant(value=None), call)
         return placed(ast.Name(id=result, ctx=ast.Load()), call)
 
-    def _callee(self, call: ast.Call) -> Tuple[Optional[_Known], ast.Call]:
+    def _callee(self, call: ast.Call) -> tuple[_Known | None, ast.Call]:
         if self._dotted(call.func) in _SPAWN and call.args:
             given = _spawned(call)
             return (None, call) if given is None else self._callee(given)
@@ -195,7 +195,7 @@ def _own(node: ast.AST) -> Any:
             queue += ast.iter_child_nodes(part)
 
 
-def _spawned(call: ast.Call) -> Optional[ast.Call]:
+def _spawned(call: ast.Call) -> ast.Call | None:
     """The call that torch.multiprocessing.spawn makes in each process: its first argument is the process's number."""
     words = {word.arg: word.value for word in call.keywords}
     listed = words.get("args", call.args[1] if len(call.args) > 1 else ast.Tuple(elts=[], ctx=ast.Load()))
@@ -207,7 +207,7 @@ def _spawned(call: ast.Call) -> Optional[ast.Call]:
     return placed(made, call)
 
 
-def _bound(known: _Known, call: ast.Call) -> Optional[Dict[str, ast.expr]]:
+def _bound(known: _Known, call: ast.Call) -> dict[str, ast.expr] | None:
     """Each argument's expression; None where the call's text does not tell them."""
     spec = known.node.args
     if any(isinstance(entry, ast.Starred) for entry in call.args) or any(word.arg is None for word in call.keywords):
@@ -216,7 +216,7 @@ def _bound(known: _Known, call: ast.Call) -> Optional[Dict[str, ast.expr]]:
     every = {plain_name(name): name for name in (*positional, *(entry.arg for entry in spec.kwonlyargs))}
     if len(call.args) > len(positional):
         return None
-    bound: Dict[str, ast.expr] = dict(zip(positional, call.args))
+    bound: dict[str, ast.expr] = dict(zip(positional, call.args))
     for word in call.keywords:
         name = every.get(word.arg or "")
         if name is None or name in bound:
@@ -277,9 +277,9 @@ def _swallows_nothing(stmt: ast.With, dotted: Dotted) -> bool:
                for item in stmt.items)
 
 
-def tail_form(body: Sequence[ast.stmt], result: Optional[str], dotted: Dotted) -> List[ast.stmt]:
+def tail_form(body: Sequence[ast.stmt], result: str | None, dotted: Dotted) -> list[ast.stmt]:
     """The same without `return`: what it gives is assigned to `result`, and what is not run then stands in an `else`."""
-    done: List[ast.stmt] = []
+    done: list[ast.stmt] = []
     for number, stmt in enumerate(body):
         rest = list(body[number + 1:])
         if isinstance(stmt, ast.Return):
@@ -304,12 +304,12 @@ def tail_form(body: Sequence[ast.stmt], result: Optional[str], dotted: Dotted) -
     return done + (_assigned(result, None, body[-1]) if body else [])
 
 
-def _branch(at: ast.stmt, test: ast.expr, body: List[ast.stmt], orelse: List[ast.stmt]) -> ast.stmt:
+def _branch(at: ast.stmt, test: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt]) -> ast.stmt:
     made: ast.stmt = placed(ast.If(test=test, body=body, orelse=orelse), at)
     return made
 
 
-def _assigned(result: Optional[str], value: Optional[ast.expr], at: ast.stmt) -> List[ast.stmt]:
+def _assigned(result: str | None, value: ast.expr | None, at: ast.stmt) -> list[ast.stmt]:
     if result is None:
         return [] if value is None else [placed(ast.Expr(value=value), at)]
     value = ast.Constant(value=None) if value is None else value
@@ -319,7 +319,7 @@ def _assigned(result: Optional[str], value: Optional[ast.expr], at: ast.stmt) ->
 class _Undeclared(ast.NodeTransformer):
     """Takes the declarations of global names out, which then stand at the head of the function that gets the lines."""
 
-    def __init__(self, found: List[str]):
+    def __init__(self, found: list[str]):
         self._found = found
 
     def visit_Global(self, node: ast.Global) -> Any:
@@ -333,7 +333,7 @@ class _Undeclared(ast.NodeTransformer):
 class _Assigner(ast.NodeTransformer):
     """Puts assignments in the place of `return` wherever it stands."""
 
-    def __init__(self, result: Optional[str]):
+    def __init__(self, result: str | None):
         self._result = result
 
     def visit(self, node: ast.AST) -> Any:

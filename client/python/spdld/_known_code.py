@@ -1,8 +1,9 @@
 """Functions of a program whose meaning is known by their code, as torchvision's Lambda holds them. No function is called."""
 import ast
 import dis
+from collections.abc import Callable
 from types import FunctionType
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple
 
 
 class Known(NamedTuple):
@@ -24,7 +25,7 @@ class Compiled:
         self.__code__ = code
 
 
-def compiled(made: ast.AST) -> Optional[Compiled]:
+def compiled(made: ast.AST) -> Compiled | None:
     """The code of a lambda or of a definition; None where a decorator or a default would be computed first."""
     if not isinstance(made, (ast.Lambda, ast.FunctionDef)) or made.args.defaults or made.args.kw_defaults or \
             getattr(made, "decorator_list", None):
@@ -38,7 +39,7 @@ def compiled(made: ast.AST) -> Optional[Compiled]:
     return Compiled(found[0]) if len(found) == 1 else None
 
 
-_Shape = Tuple[Any, ...]
+_Shape = tuple[Any, ...]
 _SKIPPED = ("RESUME", "CACHE", "NOP", "PRECALL", "PUSH_NULL")
 _ARGUMENT = "the argument"
 _NUMBER = "a number"
@@ -46,7 +47,7 @@ _CALLED = ("LOAD_METHOD", "LOAD_ATTR")
 _UNKNOWN_FLAGS = 0x2ac  # *args, **kwargs, a generator, a coroutine
 
 
-def meaning_of(function: Any) -> Optional[Known]:
+def meaning_of(function: Any) -> Known | None:
     """None where the code is not known."""
     shape, numbers = _read(function)
     make = _TABLE.get(shape)
@@ -58,14 +59,14 @@ def meaning_of(function: Any) -> Optional[Known]:
         return None
 
 
-def _read(function: Any) -> Tuple[_Shape, List[float]]:
+def _read(function: Any) -> tuple[_Shape, list[float]]:
     """The steps of a function of one argument, and the numbers in it. Nothing where it needs other values."""
     code = function.__code__ if isinstance(function, (FunctionType, Compiled)) else None
     if code is None or code.co_argcount != 1 or code.co_kwonlyargcount or code.co_freevars or code.co_cellvars or \
             code.co_flags & _UNKNOWN_FLAGS or len(code.co_code) > 400:
         return (), []
-    shape: List[Any] = []
-    numbers: List[float] = []
+    shape: list[Any] = []
+    numbers: list[float] = []
     for step in dis.get_instructions(code):
         name, value = step.opname, step.argval
         if name in _SKIPPED:
@@ -88,7 +89,7 @@ def _linear(scale: float, shift: float = 0.0) -> Known:
     return Known("linear", float(scale), float(shift))
 
 
-_FORMS: List[Tuple[Callable[[Any], Any], Callable[..., Optional[Known]]]] = [
+_FORMS: list[tuple[Callable[[Any], Any], Callable[..., Known | None]]] = [
     (lambda x: x, lambda: Known("same")),
     (lambda x: x.convert("RGB"), lambda: Known("rgb")),
     (lambda x: x.float(), lambda: Known("float")),
@@ -105,4 +106,4 @@ _FORMS: List[Tuple[Callable[[Any], Any], Callable[..., Optional[Known]]]] = [
     (lambda x: x.mul(2).sub(1), lambda a, b: _linear(a, -b)), (lambda x: x.mul(2).add(1), _linear),
     (lambda x: x.sub(1).div(2), lambda a, b: _linear(1 / b, -a / b)),
 ]
-_TABLE: Dict[_Shape, Callable[..., Optional[Known]]] = {_read(function)[0]: make for function, make in _FORMS}
+_TABLE: dict[_Shape, Callable[..., Known | None]] = {_read(function)[0]: make for function, make in _FORMS}

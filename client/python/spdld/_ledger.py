@@ -1,7 +1,7 @@
 """Asks the daemon which samples a step or a batch has. The daemon computes the answer, and records nothing."""
 import json
 import time
-from typing import Any, List, NamedTuple, Optional
+from typing import Any, NamedTuple
 
 from spdld import _spdld
 from spdld._errors import Error, InvalidError, LimitError
@@ -22,12 +22,12 @@ def _ask(info: Any, words: str) -> Any:
     return json.loads(_spdld.query("samples", f"{info.pipeline} {words} group {info.group}", info.socket, _ANSWER_S))
 
 
-def samples_of(info: Any, epoch: int, step: int, rank: Optional[int]) -> List[Sample]:
+def samples_of(info: Any, epoch: int, step: int, rank: int | None) -> list[Sample]:
     """The samples of a step, in the order in which the batch has them."""
     rank = info.rank if rank is None else rank
     if min(epoch, step, rank) < 0:
         raise InvalidError(f"epochs, steps and ranks count from 0, so that there is no epoch {epoch}, step {step}, rank {rank}")
-    samples: List[Sample] = []
+    samples: list[Sample] = []
     until = time.monotonic() + _ANSWER_S
     while True:
         answer = _ask(info, f"step {epoch} {step} {rank} 0 0 {len(samples)}")
@@ -43,13 +43,13 @@ def samples_of(info: Any, epoch: int, step: int, rank: Optional[int]) -> List[Sa
         time.sleep(_LOOK_S)
 
 
-def names_of(info: Any, ids: Any) -> List[str]:
+def names_of(info: Any, ids: Any) -> list[str]:
     """The names of samples; `ids`: an array of any framework, or an spdld.Tensor in host memory."""
     if not hasattr(ids, "tolist"):
         import numpy
         ids = numpy.asarray(ids)
     numbers = ids.tolist()
-    names: List[str] = []
+    names: list[str] = []
     for first in range(0, len(numbers), _IDS_AT_ONCE):
         words = " ".join(str(int(number)) for number in numbers[first:first + _IDS_AT_ONCE])
         names += [sample["name"] for sample in _ask(info, words)["samples"]]

@@ -1,6 +1,6 @@
 """Where a script puts CutMix and MixUp: in the collate_fn of a DataLoader, or first in the loop over one."""
 import ast
-from typing import List, NamedTuple, Optional
+from typing import NamedTuple
 
 from spdld._script import Script
 
@@ -12,11 +12,11 @@ DEFAULT_COLLATE = ("torch.utils.data.default_collate", "torch.utils.data.dataloa
 class Mixing(NamedTuple):
     """call: what mixes the batches of a DataLoader; none where nothing does. unplaced: what mixes somewhere in the script."""
 
-    call: Optional[ast.Call]
-    unplaced: List[ast.Call]
+    call: ast.Call | None
+    unplaced: list[ast.Call]
 
 
-def mixing_of(script: Script, loader: Optional[ast.Call], collate: Optional[ast.expr]) -> Mixing:
+def mixing_of(script: Script, loader: ast.Call | None, collate: ast.expr | None) -> Mixing:
     """The call that mixes this DataLoader's batches, by the script's text. `collate`: its collate_fn."""
     mixers = _mixers(script)
     placed = (_in_collate(script, collate), *_in_loops(script, loader))
@@ -24,7 +24,7 @@ def mixing_of(script: Script, loader: Optional[ast.Call], collate: Optional[ast.
     return Mixing(found[0], []) if len(found) == 1 else Mixing(None, found or mixers)
 
 
-def _mixers(script: Script) -> List[ast.Call]:
+def _mixers(script: Script) -> list[ast.Call]:
     """The calls that make CutMix and MixUp, and a RandomChoice that has nothing else."""
     mixes = script.calls(*_NAMES[1:])
     parts = {call: parts_of(script, call) for call in script.calls(_NAMES[0])}
@@ -33,7 +33,7 @@ def _mixers(script: Script) -> List[ast.Call]:
     return choices + [call for call in mixes if call not in inner]
 
 
-def parts_of(script: Script, call: ast.Call) -> List[ast.AST]:
+def parts_of(script: Script, call: ast.Call) -> list[ast.AST]:
     """The nodes of a call, and of what the names in its list stand for."""
     parts = list(ast.walk(call))
     for name in [part for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)]:
@@ -42,11 +42,11 @@ def parts_of(script: Script, call: ast.Call) -> List[ast.AST]:
     return parts
 
 
-def _in_collate(script: Script, collate: Optional[ast.expr]) -> Optional[ast.expr]:
+def _in_collate(script: Script, collate: ast.expr | None) -> ast.expr | None:
     """Of `lambda batch: mix(*default_collate(batch))`, and of a function with this one line."""
     made = None if collate is None else script.made(collate)
     if isinstance(made, ast.Lambda):
-        result: Optional[ast.expr] = made.body
+        result: ast.expr | None = made.body
     elif isinstance(made, ast.FunctionDef) and not made.decorator_list and len(made.body) == 1:
         result = made.body[0].value if isinstance(made.body[0], ast.Return) else None
     else:
@@ -62,9 +62,9 @@ def _in_collate(script: Script, collate: Optional[ast.expr]) -> Optional[ast.exp
     return None
 
 
-def _in_loops(script: Script, loader: Optional[ast.Call]) -> List[Optional[ast.expr]]:
+def _in_loops(script: Script, loader: ast.Call | None) -> list[ast.expr | None]:
     """Of `for images, labels in loader: images, labels = mix(images, labels)`, where that line comes first."""
-    found: List[Optional[ast.expr]] = []
+    found: list[ast.expr | None] = []
     for loop in script.nodes(ast.For):
         runs, names = loop.iter, loop.target
         if isinstance(runs, ast.Call) and isinstance(runs.func, ast.Name) and runs.func.id == "enumerate" and \

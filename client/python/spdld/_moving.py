@@ -1,6 +1,7 @@
 """Says what replaces the arguments of torch's DataLoader, samplers and data sets, and the methods of a data set."""
 import difflib
-from typing import Any, Dict, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from spdld._errors import InvalidError
 
@@ -12,7 +13,7 @@ _OPERATIONS = ('write the operations into the pipeline, at the output that they 
 _SEED = "the order and all random draws follow from the pipeline's seed: write seed = 17 at its top"
 _PINNED = 'write device = "pinned" under [batch] or device="pinned" here, or device="cuda" for batches that lie on the GPU'
 
-_INSTEAD: Dict[str, str] = {
+_INSTEAD: dict[str, str] = {
     "shuffle": "the pipeline sets the order: write shuffle = true or false under [order], or give spdld.torch.Loader a sampler",
     "num_workers": _THREADS,
     "workers": _THREADS,
@@ -40,7 +41,7 @@ _INSTEAD: Dict[str, str] = {
 PART = ("for a part of the data set give a pipeline of its own order.part, such as {\"fraction\": 0.9}, or "
         "order.include or order.exclude, a list or a file of the samples' names (`spdlctl export` writes all of them), or "
         "order.first")
-_METHODS: Dict[str, str] = {
+_METHODS: dict[str, str] = {
     "map": _OPERATIONS,
     "set_transform": _OPERATIONS,
     "with_transform": _OPERATIONS,

@@ -1,6 +1,7 @@
 """Which expression each name of a script stands for, by Python's rules for scopes. Nothing of the script is run."""
 import ast
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, Optional
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -13,17 +14,17 @@ class Binding(NamedTuple):
     """
 
     line: int
-    value: Optional[ast.expr] = None
-    full: Optional[str] = None
-    made: Optional[ast.AST] = None
-    source: Optional[ast.expr] = None
+    value: ast.expr | None = None
+    full: str | None = None
+    made: ast.AST | None = None
+    source: ast.expr | None = None
 
 
 class Scope:
     def __init__(self, kind: str, above: Optional["Scope"]):
         self.kind, self.above = kind, above
-        self.names: Dict[str, List[Binding]] = {}
-        self.outer: Dict[str, str] = {}  # names that are declared "global" or "nonlocal"
+        self.names: dict[str, list[Binding]] = {}
+        self.outer: dict[str, str] = {}  # names that are declared "global" or "nonlocal"
 
     def owner(self, name: str) -> "Scope":
         """The scope in which this scope binds the name."""
@@ -46,26 +47,26 @@ class Scope:
 class Names:
     """`stars`: the names that a "from module import *" binds, for the modules that are known."""
 
-    def __init__(self, tree: ast.Module, stars: Dict[str, Dict[str, str]]):
+    def __init__(self, tree: ast.Module, stars: dict[str, dict[str, str]]):
         self._stars = stars
-        self._unknown_stars: List[Tuple[int, str]] = []
+        self._unknown_stars: list[tuple[int, str]] = []
         self.module = Scope("module", None)
-        self.scopes: Dict[ast.AST, Scope] = {}  # the scope that a node stands in
-        self.inner: Dict[ast.AST, Scope] = {}  # the scope that a function makes
-        self._handled: Set[ast.AST] = set()
-        self.above: Dict[ast.AST, ast.AST] = {}  # the node that holds a node
+        self.scopes: dict[ast.AST, Scope] = {}  # the scope that a node stands in
+        self.inner: dict[ast.AST, Scope] = {}  # the scope that a function makes
+        self._handled: set[ast.AST] = set()
+        self.above: dict[ast.AST, ast.AST] = {}  # the node that holds a node
         for node in ast.walk(tree):
             for child in ast.iter_child_nodes(node):
                 self.above[child] = node
         self._visit(tree, self.module)
         self._all = {name for scope in {self.module, *self.scopes.values()} for name in scope.names}
 
-    def bindings(self, node: ast.Name) -> List[Binding]:
+    def bindings(self, node: ast.Name) -> list[Binding]:
         return self.place(node)[1]
 
-    def place(self, node: ast.Name) -> Tuple[Optional[Scope], List[Binding]]:
+    def place(self, node: ast.Name) -> tuple[Scope | None, list[Binding]]:
         """The scope that a name belongs to and all its bindings there. No scope: it is built in, or it is unknown."""
-        scope: Optional[Scope] = self.scopes.get(node, self.module)
+        scope: Scope | None = self.scopes.get(node, self.module)
         first = scope
         if scope is not None and (node.id in scope.outer or "." in node.id):
             scope = scope.owner(node.id)
@@ -134,7 +135,7 @@ class Names:
     def _body(self, nodes: Sequence[ast.AST], scope: Scope) -> None:
         for declared in _declarations(nodes):
             kind = "global" if isinstance(declared, ast.Global) else "nonlocal"
-            scope.outer.update({name: kind for name in declared.names})
+            scope.outer.update(dict.fromkeys(declared.names, kind))
         for node in nodes:
             self._visit(node, scope)
 
@@ -180,7 +181,7 @@ class Names:
             else:
                 self._unknown_stars.append((node.lineno, module or "."))
 
-    def _assign(self, target: ast.expr, value: Optional[ast.expr], scope: Scope, source: Optional[ast.expr] = None) -> None:
+    def _assign(self, target: ast.expr, value: ast.expr | None, scope: Scope, source: ast.expr | None = None) -> None:
         self._handled.add(target)
         if isinstance(target, ast.Name):
             self._bind(scope, target.id, Binding(target.lineno, value, source=source))
@@ -196,7 +197,7 @@ class Names:
 
 def _declarations(nodes: Sequence[ast.AST]) -> Iterator["ast.Global | ast.Nonlocal"]:
     """The "global" and "nonlocal" of a body. Functions and classes in it have their own."""
-    queue: List[ast.AST] = list(nodes)
+    queue: list[ast.AST] = list(nodes)
     while queue:
         node = queue.pop()
         if isinstance(node, (ast.Global, ast.Nonlocal)):

@@ -3,7 +3,7 @@
 An attribute becomes a name with a dot in it, as `self.size@DataModule`, which belongs to the whole script.
 """
 import ast
-from typing import Any, Dict, List, Optional, Set, Tuple
+from typing import Any
 
 from spdld._inlining import UNKNOWN, is_literal, placed
 from spdld._renaming import plain_name
@@ -22,11 +22,11 @@ _SPECIAL = ("__init__", "__len__", "__getitem__", "__repr__", "__str__", "__call
 class Known:
     """A class of the script whose attributes are known by its text."""
 
-    def __init__(self, node: ast.ClassDef, bases: Set[str]):
+    def __init__(self, node: ast.ClassDef, bases: set[str]):
         self.node, self.bases = node, bases
         self.methods = {part.name: part for part in node.body if isinstance(part, ast.FunctionDef)}
-        self.attributes: Set[str] = set()
-        self.calls: List[ast.Call] = []
+        self.attributes: set[str] = set()
+        self.calls: list[ast.Call] = []
         self.is_dataclass = False
 
     def name(self, attribute: str) -> str:
@@ -40,8 +40,8 @@ class Known:
 class Objects:
     def __init__(self, script: Any, tree: ast.Module):
         self._script, self._tree = script, tree
-        self.known: Dict[str, Known] = {}
-        self.methods: Dict[Tuple[str, str], ast.FunctionDef] = {}
+        self.known: dict[str, Known] = {}
+        self.methods: dict[tuple[str, str], ast.FunctionDef] = {}
 
     def find(self) -> None:
         """Looks at all classes once, and gives names to the attributes of known classes."""
@@ -52,7 +52,7 @@ class Objects:
         for known in self.known.values():
             self._name_attributes(known)
 
-    def _looked_at(self, node: ast.ClassDef) -> Optional[Known]:
+    def _looked_at(self, node: ast.ClassDef) -> Known | None:
         script = self._script
         bases = {script.dotted(base) or (base.id if isinstance(base, ast.Name) and base.id == "object" else "")
                  for base in node.bases}
@@ -118,7 +118,7 @@ class Objects:
         self.methods.update({(known.node.name, name): method for name, method in known.methods.items()
                              if _object_of(method) is not None})
 
-    def _add_hyperparameters(self, known: Known, own: List[ast.Attribute]) -> None:
+    def _add_hyperparameters(self, known: Known, own: list[ast.Attribute]) -> None:
         """Lightning's self.save_hyperparameters() keeps the arguments of __init__ as self.hparams."""
         made = known.methods.get("__init__")
         for stmt in list(made.body) if made is not None and known.is_lightning else []:
@@ -144,7 +144,7 @@ class Objects:
         call = known.calls[0]
         order = [target.id for stmt in known.node.body if isinstance(stmt, ast.AnnAssign) for target in _targets(stmt, True)]
         names = {plain_name(name.partition(".")[2]): name for name in order if "." in name}
-        given: Dict[str, ast.expr] = dict(zip(names, call.args))
+        given: dict[str, ast.expr] = dict(zip(names, call.args))
         if any(isinstance(entry, ast.Starred) for entry in call.args) or any(word.arg is None for word in call.keywords):
             given = {name: ast.copy_location(ast.Name(id=UNKNOWN, ctx=ast.Load()), call) for name in names}
         given.update({word.arg: word.value for word in call.keywords if word.arg is not None})
@@ -173,7 +173,7 @@ class Objects:
                 changed = True
         return changed
 
-    def _class_of(self, name: ast.Name) -> Optional[Known]:
+    def _class_of(self, name: ast.Name) -> Known | None:
         if name.id in self.known:
             return self.known[name.id] if not self.known[name.id].methods else None
         made = self._script.followed_or_none(name, even_changed=True)
@@ -182,7 +182,7 @@ class Objects:
         return None
 
 
-def _object_of(method: ast.FunctionDef) -> Optional[str]:
+def _object_of(method: ast.FunctionDef) -> str | None:
     """The name of the object in a method; none in a static method, and where a decorator may do anything."""
     if any(not isinstance(entry, ast.Name) or entry.id != "property" for entry in method.decorator_list):
         return None
@@ -190,7 +190,7 @@ def _object_of(method: ast.FunctionDef) -> Optional[str]:
     return spec[0].arg if spec else None
 
 
-def _targets(stmt: ast.stmt, even_empty: bool = False) -> List[ast.Name]:
+def _targets(stmt: ast.stmt, even_empty: bool = False) -> list[ast.Name]:
     """The names that a line of a class sets."""
     targets = stmt.targets if isinstance(stmt, ast.Assign) else \
         [stmt.target] if isinstance(stmt, ast.AnnAssign) and (stmt.value is not None or even_empty) else []
@@ -207,7 +207,7 @@ class Namespaces:
     def __init__(self, script: Any, reader: Any):
         self._script, self._reader = script, reader
         self._count = 0
-        self._options: Dict[int, Any] = {}
+        self._options: dict[int, Any] = {}
 
     def run(self) -> bool:
         changed = False
@@ -281,7 +281,7 @@ class Namespaces:
             changed = self._look_up(call, stored) or changed
         return changed
 
-    def _look_up(self, call: ast.Call, stored: Set[str]) -> bool:
+    def _look_up(self, call: ast.Call, stored: set[str]) -> bool:
         """getattr(args, "size", 224) and hasattr(args, "size")."""
         function = call.func.id if isinstance(call.func, ast.Name) and self._script.is_builtin(call.func.id) else ""
         if function not in ("getattr", "hasattr") or len(call.args) < 2 or not isinstance(call.args[1], ast.Constant):
@@ -303,7 +303,7 @@ class Namespaces:
             return False
         return True
 
-    def _namespace(self, node: ast.expr) -> Optional[ast.Call]:
+    def _namespace(self, node: ast.expr) -> ast.Call | None:
         if not isinstance(node, (ast.Name, ast.Call)):
             return None
         made = self._script.followed_or_none(node, even_changed=True)

@@ -3,13 +3,44 @@
 A transform is read by its attributes alone, so that torchvision need not be there. A script's transforms have no objects,
 and _script.py gives their arguments in the same way. Each argument has a kind, and what the kind does not know is Refused.
 """
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Optional
 
-from spdld._values import (ANTIALIAS, BOTH_SIDES, BY_VERSION, CENTER, CHANCE, DTYPES, FILL, PADDING, PADDING_MODE, POSITIVE,
-                           SIDE_MAX, SIZE, Arguments, ByType, Kind, Refused, ascending, checked, dtype, either, exactly, flag,
-                           interpolation, listed, members, number, of_type, one_or_two, optional, policy, whole)
+from spdld._values import (
+    ANTIALIAS,
+    BOTH_SIDES,
+    BY_VERSION,
+    CENTER,
+    CHANCE,
+    DTYPES,
+    FILL,
+    PADDING,
+    PADDING_MODE,
+    POSITIVE,
+    SIDE_MAX,
+    SIZE,
+    Arguments,
+    ByType,
+    Kind,
+    Refused,
+    ascending,
+    checked,
+    dtype,
+    either,
+    exactly,
+    flag,
+    interpolation,
+    listed,
+    members,
+    number,
+    of_type,
+    one_or_two,
+    optional,
+    policy,
+    whole,
+)
 
-Operation = Dict[str, Any]
+Operation = dict[str, Any]
 
 
 class Picture(NamedTuple):
@@ -37,10 +68,10 @@ class Transform(NamedTuple):
     name: str
     read: Callable[[str], Any]
     v2_object: bool = False
-    unknown: Optional[Refused] = None
+    unknown: Refused | None = None
     is_torchvisions: bool = True
     is_v2: bool = False
-    line: Optional[int] = None
+    line: int | None = None
     called: str = ""
     note: str = ""
     own: Optional["Class"] = None
@@ -110,7 +141,7 @@ def _warping(step: Transform, picture: Picture) -> Operation:
     return {"filter": _filter(step.read("interpolation"), _WARPING), "fill": _fill(step, picture)}
 
 
-def _resize(step: Transform, picture: Picture) -> List[Operation]:
+def _resize(step: Transform, picture: Picture) -> list[Operation]:
     size, most = step.read("size"), step.read("max_size")
     if size is None and (most is None or not step.is_v2):
         raise Refused("has size = None, which transforms.v2 takes beside max_size alone")
@@ -121,7 +152,7 @@ def _resize(step: Transform, picture: Picture) -> List[Operation]:
     return [{"op": "resize", "size": size, **({} if most is None else {"max_size": most}), **_resizing(step, picture)}]
 
 
-def _random_crop(step: Transform, picture: Picture) -> List[Operation]:
+def _random_crop(step: Transform, picture: Picture) -> list[Operation]:
     fill, mode, padding = _fill(step, picture), step.read("padding_mode"), step.read("padding")
     if step.read("pad_if_needed") and (mode != "constant" or fill not in (0, [0], [0.0], [0, 0, 0])):
         raise Refused("has pad_if_needed with a border that is not black: put a Pad before it")
@@ -133,13 +164,13 @@ def _random_crop(step: Transform, picture: Picture) -> List[Operation]:
     return [{"op": "pad", "padding": padding, "mode": mode, "fill": fill if mode == "constant" else 0}, crop]
 
 
-def _affine(step: Transform, picture: Picture) -> List[Operation]:
+def _affine(step: Transform, picture: Picture) -> list[Operation]:
     given = {name: step.read(name) for name in ("translate", "scale", "shear", "center")}
     return [{"op": "affine", "degrees": step.read("degrees"),
              **{name: value for name, value in given.items() if value is not None}, **_warping(step, picture)}]
 
 
-def _rotate(step: Transform, picture: Picture) -> List[Operation]:
+def _rotate(step: Transform, picture: Picture) -> list[Operation]:
     center = step.read("center")
     if center is not None and step.read("expand"):
         raise Refused("has both expand and center, and the operation has one of them")
@@ -147,13 +178,13 @@ def _rotate(step: Transform, picture: Picture) -> List[Operation]:
              **({} if center is None else {"center": center}), **_warping(step, picture)}]
 
 
-def _jitter(step: Transform, picture: Picture) -> List[Operation]:
+def _jitter(step: Transform, picture: Picture) -> list[Operation]:
     given = {name: step.read(name) for name in ("brightness", "contrast", "saturation", "hue")}
     unchanged = (None, 0, [1, 1]), (None, 0, [0, 0])
     return [{"op": "color-jitter", **{name: value for name, value in given.items() if value not in unchanged[name == "hue"]}}]
 
 
-def _distort(step: Transform, picture: Picture) -> List[Operation]:
+def _distort(step: Transform, picture: Picture) -> list[Operation]:
     p = step.read("p")
     change = {name: {"op": name, "factor": step.read(name), "p": p}
               for name in ("brightness", "contrast", "saturation", "hue")}
@@ -164,43 +195,43 @@ def _distort(step: Transform, picture: Picture) -> List[Operation]:
             {"op": "channel-permutation", "p": p}]
 
 
-def _noise(step: Transform, picture: Picture) -> List[Operation]:
+def _noise(step: Transform, picture: Picture) -> list[Operation]:
     if not step.read("clip"):
         raise Refused("has clip=False, and the operation keeps values from black to white")
     return [{"op": "gaussian-noise", "mean": step.read("mean"), "sigma": step.read("sigma")}]
 
 
-def _solarize(step: Transform, picture: Picture) -> List[Operation]:
+def _solarize(step: Transform, picture: Picture) -> list[Operation]:
     if step.read("threshold") > picture.white:
         raise Refused(f"has a threshold above {picture.white:g}, which is white here")
     return [{"op": "solarize", "threshold": step.read("threshold") * 255 / picture.white, "p": step.read("p")}]
 
 
-def _plain(name: str, *arguments: str, **renamed: str) -> Callable[[Transform, Picture], List[Operation]]:
+def _plain(name: str, *arguments: str, **renamed: str) -> Callable[[Transform, Picture], list[Operation]]:
     """An operation whose parameters are the transform's; renamed: parameter="argument"."""
     parameters = {**{argument: argument for argument in arguments}, **renamed}
 
-    def convert(step: Transform, picture: Picture) -> List[Operation]:
+    def convert(step: Transform, picture: Picture) -> list[Operation]:
         return [{"op": name, **{parameter: step.read(argument) for parameter, argument in parameters.items()}}]
     return convert
 
 
-def _resized(name: str, *arguments: str, **renamed: str) -> Callable[[Transform, Picture], List[Operation]]:
+def _resized(name: str, *arguments: str, **renamed: str) -> Callable[[Transform, Picture], list[Operation]]:
     plain = _plain(name, *arguments, **renamed)
     return lambda step, picture: [{**plain(step, picture)[0], **_resizing(step, picture)}]
 
 
-def _warped(name: str, *arguments: str, **renamed: str) -> Callable[[Transform, Picture], List[Operation]]:
+def _warped(name: str, *arguments: str, **renamed: str) -> Callable[[Transform, Picture], list[Operation]]:
     plain = _plain(name, *arguments, **renamed)
     return lambda step, picture: [{**plain(step, picture)[0], **_warping(step, picture)}]
 
 
-def _filled(name: str, *arguments: str, **renamed: str) -> Callable[[Transform, Picture], List[Operation]]:
+def _filled(name: str, *arguments: str, **renamed: str) -> Callable[[Transform, Picture], list[Operation]]:
     plain = _plain(name, *arguments, **renamed)
     return lambda step, picture: [{**plain(step, picture)[0], "fill": _fill(step, picture)}]
 
 
-def _iou_crop(step: Transform, picture: Picture) -> List[Operation]:
+def _iou_crop(step: Transform, picture: Picture) -> list[Operation]:
     if step.read("min_scale") > step.read("max_scale") or step.read("min_aspect_ratio") > step.read("max_aspect_ratio"):
         raise Refused("has a least value above its greatest")
     plain = _plain("random-iou-crop", "min_scale", "max_scale", "min_aspect_ratio", "max_aspect_ratio", "trials")
@@ -208,27 +239,27 @@ def _iou_crop(step: Transform, picture: Picture) -> List[Operation]:
     return [{**plain(step, picture)[0], "boxes": "boxes", **({} if options is None else {"sampler_options": options})}]
 
 
-def _policy(step: Transform, picture: Picture) -> List[Operation]:
+def _policy(step: Transform, picture: Picture) -> list[Operation]:
     return [{"op": "auto-augment", "policy": step.read("policy"), **_warping(step, picture)}]
 
 
-def _pad(step: Transform, picture: Picture) -> List[Operation]:
+def _pad(step: Transform, picture: Picture) -> list[Operation]:
     fill, mode = _fill(step, picture), step.read("padding_mode")
     # With another mode the colour is not used, and the operation takes none.
     return [{"op": "pad", "padding": step.read("padding"), "mode": mode, "fill": fill if mode == "constant" else 0}]
 
 
-def _rand_augment(step: Transform, picture: Picture) -> List[Operation]:
+def _rand_augment(step: Transform, picture: Picture) -> list[Operation]:
     if step.read("magnitude") >= step.read("num_magnitude_bins"):
         raise Refused("has a magnitude that is not below num_magnitude_bins")
     return _warped("rand-augment", "num_ops", "magnitude", bins="num_magnitude_bins")(step, picture)
 
 
-def _listed(value: Any) -> List[Any]:
+def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _random_resize(step: Transform, picture: Picture) -> List[Operation]:
+def _random_resize(step: Transform, picture: Picture) -> list[Operation]:
     least, bound = step.read("min_size"), step.read("max_size")
     if least >= bound:
         raise Refused("has a min_size that is not below max_size")
@@ -249,22 +280,22 @@ class Class(NamedTuple):
     operation of its own."""
 
     arguments: Arguments
-    convert: Optional[Callable[[Transform, Picture], List[Operation]]] = None
+    convert: Callable[[Transform, Picture], list[Operation]] | None = None
 
 
 REQUIRED: Any = object()  # in place of a default: there is none
 DEFAULT: Any = object()   # in place of a value: the class's default
 
 
-def _class(convert: Callable[[Transform, Picture], List[Operation]], **arguments: Any) -> Class:
+def _class(convert: Callable[[Transform, Picture], list[Operation]], **arguments: Any) -> Class:
     """An argument is its kind, where it has no default, or (kind, default)."""
     pairs = {name: entry if isinstance(entry, tuple) else (entry, REQUIRED) for name, entry in arguments.items()}
     return Class(tuple((name, kind, default) for name, (kind, default) in pairs.items()), convert)
 
 
-_RESIZES: Dict[str, Any] = {"interpolation": (interpolation, "bilinear"), "antialias": (ANTIALIAS, BY_VERSION)}
-_NEAREST: Dict[str, Any] = {"interpolation": (interpolation, "nearest"), "fill": (FILL, None)}
-_BILINEAR: Dict[str, Any] = {"interpolation": (interpolation, "bilinear"), "fill": (FILL, None)}
+_RESIZES: dict[str, Any] = {"interpolation": (interpolation, "bilinear"), "antialias": (ANTIALIAS, BY_VERSION)}
+_NEAREST: dict[str, Any] = {"interpolation": (interpolation, "nearest"), "fill": (FILL, None)}
+_BILINEAR: dict[str, Any] = {"interpolation": (interpolation, "bilinear"), "fill": (FILL, None)}
 _P = (CHANCE, 0.5)
 _SIDE = whole(1, SIDE_MAX)
 _TURN = either(number(0, 360), ascending(number(-360, 360)))
@@ -273,7 +304,7 @@ _FACTOR = either(number(0, 100), ascending(number(0, 100)))
 _FACTORS = ascending(number(0, 100))
 _HUE = either(number(0, 0.5), ascending(number(-0.5, 0.5)))
 
-PICTURES: Dict[str, Class] = {
+PICTURES: dict[str, Class] = {
     "Resize": _class(_resize, size=optional(SIZE), interpolation=(interpolation, "bilinear"), max_size=(optional(_SIDE), None),
                      antialias=(ANTIALIAS, BY_VERSION)),
     "CenterCrop": _class(_plain("center-crop", "size"), size=SIZE),
@@ -347,7 +378,7 @@ _MEAN = listed(number(-1000, 65535), 1, 3)
 _STD = listed(number(0, 65535, above=0), 1, 3)
 
 # These classes are no operations of their own: the end of a chain, what holds others, and what works on a batch.
-ARGUMENTS: Dict[str, Arguments] = {
+ARGUMENTS: dict[str, Arguments] = {
     **{name: entry.arguments for name, entry in PICTURES.items()},
     "Compose": (_MEMBERS,), "Sequential": (_MEMBERS,),
     "RandomApply": (_MEMBERS, ("p", CHANCE, 0.5)),
@@ -374,7 +405,7 @@ _BOXES = "works on boxes and not on the picture: the operation `boxes` of their 
 _CODE = "runs code of yours, and the daemon runs none"
 
 # Why a class has no equal.
-NONE: Dict[str, str] = {
+NONE: dict[str, str] = {
     "LinearTransformation": "multiplies a whole picture with a matrix, for which there is no operation",
     "Lambda": _CODE,
     "UniformTemporalSubsample": "takes frames of a video: `decode-image` does it for animations and pages, with frames = N",

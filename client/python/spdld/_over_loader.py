@@ -1,6 +1,6 @@
 """Has the parts in which the loaders for frameworks are alike: each of them stands over a spdld.Loader."""
 from types import TracebackType
-from typing import Any, Dict, Optional, Type, TypeVar
+from typing import Any, TypeVar
 
 import spdld
 
@@ -13,7 +13,7 @@ class OverLoader:
     _loader: spdld.Loader
     _name: str  # for people: "spdld.torch.Loader"
 
-    def stats(self) -> Dict[str, Any]:
+    def stats(self) -> dict[str, Any]:
         """Counts the batches and samples that were handed out so far, and the bad samples, as spdld.Loader.stats does."""
         return self._loader.stats()
 
@@ -33,8 +33,8 @@ class OverLoader:
     def __enter__(self: _Self) -> _Self:
         return self
 
-    def __exit__(self, kind: Optional[Type[BaseException]] = None, error: Optional[BaseException] = None,
-                 traceback: Optional[TracebackType] = None) -> None:
+    def __exit__(self, kind: type[BaseException] | None = None, error: BaseException | None = None,
+                 traceback: TracebackType | None = None) -> None:
         self.close()
 
     def __repr__(self) -> str:

@@ -6,8 +6,9 @@ Such a function is known by its code, and is not called.
 """
 import dis
 import sys
+from collections.abc import Callable
 from types import FunctionType
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple
 
 _SKIPPED = ("RESUME", "CACHE", "NOP", "PRECALL", "PUSH_NULL", "COPY_FREE_VARS")
 _VARIABLES = ("LOAD_FAST", "STORE_FAST", "LOAD_CLOSURE", "DELETE_FAST")
@@ -20,12 +21,12 @@ class Piece(NamedTuple):
     is_class: bool
 
 
-def piece_of(function: Any) -> Optional[Piece]:
+def piece_of(function: Any) -> Piece | None:
     """None where a function does something else."""
     code = function.__code__ if isinstance(function, FunctionType) else None
     if code is None or code.co_argcount != 1 or code.co_kwonlyargcount or len(code.co_code) > 400:
         return None
-    names: List[List[str]] = []
+    names: list[list[str]] = []
     is_class = _TABLE.get(_shape(code, names))
     if is_class is None or len(names) != 2 or names[0] != ["torch", "stack"]:
         return None
@@ -42,9 +43,9 @@ def piece_of(function: Any) -> Optional[Piece]:
     return Piece(what, is_class)
 
 
-def _shape(code: Any, names: List[List[str]]) -> Tuple[Any, ...]:
+def _shape(code: Any, names: list[list[str]]) -> tuple[Any, ...]:
     """The steps of the code and of the code in it. `names`: is given each name from outside, with the attributes behind it."""
-    shape: List[Any] = []
+    shape: list[Any] = []
     for step in dis.get_instructions(code):
         name, value = step.opname, step.argval
         if name in _SKIPPED:
@@ -68,10 +69,10 @@ def _enclosed(normalize: Any) -> Callable[[Any], Any]:
     return lambda crops: torch.stack([normalize(crop) for crop in crops])  # type: ignore[name-defined]  # noqa: F821
 
 
-_FORMS: List[Tuple[Callable[[Any], Any], bool]] = [
+_FORMS: list[tuple[Callable[[Any], Any], bool]] = [
     (lambda crops: torch.stack([module.Class()(crop) for crop in crops]), True),  # type: ignore[name-defined]  # noqa: F821
     (lambda crops: torch.stack([Class()(crop) for crop in crops]), True),  # type: ignore[name-defined]  # noqa: F821
     (lambda crops: torch.stack([done(crop) for crop in crops]), False),  # type: ignore[name-defined]  # noqa: F821
     (_enclosed(None), False),
 ]
-_TABLE: Dict[Tuple[Any, ...], bool] = {_shape(form.__code__, []): is_class for form, is_class in _FORMS}
+_TABLE: dict[tuple[Any, ...], bool] = {_shape(form.__code__, []): is_class for form, is_class in _FORMS}

@@ -2,7 +2,7 @@
 import os
 import sys
 import time
-from typing import Any, Optional
+from typing import Any
 
 from spdld import _spdld
 
@@ -10,7 +10,7 @@ _COLUMNS = 80
 _LOCAL_RANKS = ("LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK")
 
 
-def display_for(wanted: Optional[bool], rank: Optional[int], local_rank: Optional[int]) -> "Optional[Display]":
+def display_for(wanted: bool | None, rank: int | None, local_rank: int | None) -> "Display | None":
     """Returns the display that attach() tells its progress to, or None where nothing is shown.
 
     wanted: True or False, as attach() was told. With None the environment variable SPDLD_PROGRESS (0 or 1) decides. Where
@@ -48,7 +48,7 @@ class Display:
             self._stream = None
 
 
-def _is_first(rank: Optional[int], local_rank: Optional[int]) -> bool:
+def _is_first(rank: int | None, local_rank: int | None) -> bool:
     if local_rank is not None:
         return local_rank == 0
     if rank is not None:

@@ -1,5 +1,6 @@
 """Gives a sampler's order to a pipeline that takes its order from the trainer."""
-from typing import Any, Iterator, Mapping, Optional
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import spdld
 from spdld._errors import InvalidError
@@ -14,7 +15,7 @@ class Pusher:
     def __init__(self, loader: "spdld.Loader", batches: Any) -> None:
         self._loader = loader
         self._batches = batches
-        self._left: Optional[Iterator[Any]] = None  # the rest of the epoch's batches. None: all were pushed
+        self._left: Iterator[Any] | None = None  # the rest of the epoch's batches. None: all were pushed
         self._epoch = self._step = 0  # the place to push next
 
     def __len__(self) -> int:

@@ -1,6 +1,7 @@
 """A ragged output of a batch: samples with different numbers of values."""
 import sys
-from typing import Any, Iterator, List, Optional
+from collections.abc import Iterator
+from typing import Any
 
 from spdld._errors import InvalidError, UnsupportedError
 
@@ -26,7 +27,7 @@ class Ragged:
         self.values = values
         #: int64, one number more than there are samples: the values of sample i are values[offsets[i]:offsets[i + 1]].
         self.offsets = offsets
-        self._ends: Optional[List[int]] = None
+        self._ends: list[int] | None = None
 
     @property
     def lengths(self) -> Any:
@@ -74,7 +75,7 @@ class Ragged:
     def __repr__(self) -> str:
         return f"<spdld.Ragged {self.name}: {len(self)} samples of {tuple(self.values.shape)} values>"
 
-    def _offsets(self) -> List[int]:
+    def _offsets(self) -> list[int]:
         if self._ends is None:
             self._refuse_raw()
             self._ends = self.offsets.tolist()

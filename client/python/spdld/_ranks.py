@@ -3,7 +3,8 @@ import collections
 import importlib
 import os
 import uuid
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Tuple, Union
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Union
 
 import spdld
 from spdld._errors import ChangedError, InvalidError
@@ -36,14 +37,14 @@ def check_ranks(loader: Union["spdld.torch.Loader", spdld.Loader], group: Any = 
         raise InvalidError("check_ranks compares the ranks through torch.distributed: call init_process_group first")
     inner: spdld.Loader = getattr(loader, "loader", loader)
     mine = (info.fingerprint, info.rank, info.world_size, info.steps_per_epoch, tuple(inner.position))
-    every: List[Any] = [None] * distributed.get_world_size(group)
+    every: list[Any] = [None] * distributed.get_world_size(group)
     distributed.all_gather_object(every, mine, group=group)
     _check_alike(every)
     if len(every) == distributed.get_world_size():
         _check_places([told[1] for told in every], info.world_size)
 
 
-def _check_alike(every: List[Tuple[str, int, int, int, Tuple[int, int]]]) -> None:
+def _check_alike(every: list[tuple[str, int, int, int, tuple[int, int]]]) -> None:
     """every: for each process its fingerprint, rank, world_size, steps_per_epoch and position."""
     most = collections.Counter((told[0], *told[2:]) for told in every).most_common(1)[0][0]
     model = next(process for process, told in enumerate(every) if (told[0], *told[2:]) == most)
@@ -61,14 +62,14 @@ def _check_alike(every: List[Tuple[str, int, int, int, Tuple[int, int]]]) -> Non
                                f"at epoch {most[3][0]}, step {most[3][1]}: load the same state in all processes")
 
 
-def _check_places(ranks: List[int], world_size: int) -> None:
+def _check_places(ranks: list[int], world_size: int) -> None:
     for rank in range(world_size):
         if rank not in ranks:
             raise InvalidError(f"no process reads the batches of rank {rank} of {world_size}: the {len(ranks)} processes are "
                                f"attached as the ranks {', '.join(map(str, ranks))}")
 
 
-def ranks_of(options: Mapping[str, Any]) -> Dict[str, Any]:
+def ranks_of(options: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the rank arguments where no launcher's variables give them, as with torch.multiprocessing."""
     launched = {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"} & set(os.environ)
     if launched or not {"rank", "world_size", "dp_rank", "dp_size"}.isdisjoint(options):
@@ -79,7 +80,7 @@ def ranks_of(options: Mapping[str, Any]) -> Dict[str, Any]:
     return {"rank": distributed.get_rank(), "world_size": distributed.get_world_size(), "local_rank": local_rank}
 
 
-def replicas_of(options: Mapping[str, Any]) -> Dict[str, Any]:
+def replicas_of(options: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the arguments that say which of the processes on this machine with the same dp_rank this process is."""
     if options.get("dp_rank") is None or not {"replica", "replicas"}.isdisjoint(options):
         return {}
@@ -87,7 +88,7 @@ def replicas_of(options: Mapping[str, Any]) -> Dict[str, Any]:
         return {}
     with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
         place = (file.read().strip(), os.getuid(), options["dp_rank"])
-    told: List[Any] = [None] * distributed.get_world_size()
+    told: list[Any] = [None] * distributed.get_world_size()
     distributed.all_gather_object(told, (place, uuid.uuid4().hex))
     alike = [process for process, (other, _) in enumerate(told) if other == place]
     found = {"replica": alike.index(distributed.get_rank()), "replicas": len(alike)}

@@ -2,14 +2,14 @@
 import importlib
 import inspect
 from types import FunctionType, MethodType
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any
 
 from spdld._hints import hint_of
 from spdld._known_code import meaning_of
 from spdld._operations import ARGUMENTS, DEFAULT, Class, Transform, why_none
 from spdld._piece_code import piece_of
 from spdld._timm import of_timm
-from spdld._values import Member, Refused, listed, number
+from spdld._values import Member, Refused, number
 
 LIST = "list"  # of transforms, which only spdld takes in place of a Compose
 
@@ -47,7 +47,7 @@ _LINEAR = Class((("scale", number(), DEFAULT), ("shift", number(), DEFAULT)))
 _NAMES = {"rgb": "RGB", "same": "Identity", "repeat": "*repeat", "linear": "*linear"}  # no class has a name with a star
 
 
-def of_function(function: Any) -> Optional[Transform]:
+def of_function(function: Any) -> Transform | None:
     """The transform that a function or a Lambda is, where its code is known."""
     meaning = meaning_of(function)
     if meaning is None:
@@ -66,7 +66,7 @@ def of_pieces(member: Any) -> Transform:
     return Transform("*pieces", {"member": member}.__getitem__, is_v2=True, called="Lambda", own=own)
 
 
-def _of_pieces(function: Any) -> Optional[Transform]:
+def _of_pieces(function: Any) -> Transform | None:
     piece = piece_of(function)
     if piece is None:
         return None
@@ -81,7 +81,7 @@ def _of_pieces(function: Any) -> Optional[Transform]:
 _PRESET = ("torchvision.transforms._presets", "ImageClassification")
 
 
-def _preset_steps(preset: Any) -> List[Any]:
+def _preset_steps(preset: Any) -> list[Any]:
     """The transforms that `Weights.transforms()` of a classification model does one after another."""
     transforms: Any = importlib.import_module("torchvision.transforms")
     float32 = importlib.import_module("torch").float32
@@ -96,7 +96,7 @@ _HOOKS = ("_forward_hooks", "_forward_pre_hooks")
 _CODE = ("__call__", "forward", "transform", "_transform", "get_params", "_get_params", "make_params")
 
 
-def _changed(transform: Any) -> Optional[Refused]:
+def _changed(transform: Any) -> Refused | None:
     """Where a program has put code of its own into an object or its class, its attributes do not tell what it does."""
     own = getattr(transform, "__dict__", {})
     if any(own.get(hooks) for hooks in _HOOKS) or any(name in own for name in _CODE):
@@ -127,11 +127,11 @@ def _attribute(transform: Any, name: str, attribute: str) -> Any:
 _LABEL_GETTERS = ("find_labels_default_heuristic", "_find_labels_default_heuristic")
 
 
-def _defaults(name: str) -> List[Tuple[str, Any]]:
+def _defaults(name: str) -> list[tuple[str, Any]]:
     return [(argument, default) for argument, _, default in ARGUMENTS.get(name, ())]
 
 
-def _parameters(transform: Any) -> Dict[str, Any]:
+def _parameters(transform: Any) -> dict[str, Any]:
     """The arguments that its class takes, with their defaults."""
     try:
         found = inspect.signature(type(transform)).parameters

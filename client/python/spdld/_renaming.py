@@ -1,7 +1,6 @@
 """Gives each local name of a function a name of its own, so that a function's lines keep their meaning at another place."""
 import ast
 import re
-from typing import Dict
 
 from spdld._names import FUNCTIONS, Names, Scope
 
@@ -16,7 +15,7 @@ def plain_name(text: str) -> str:
 class _Renamer:
     def __init__(self, names: Names):
         self._names = names
-        self._numbers: Dict[Scope, int] = {}
+        self._numbers: dict[Scope, int] = {}
 
     def renamed(self, name: str, scope: "Scope | None") -> str:
         """A local name with its function's number; any other name as it is."""
@@ -53,7 +52,7 @@ def rename_locals(tree: ast.Module, names: Names) -> None:
         renamer.rename(node)
 
 
-def mark_anew(node: ast.AST, marks: Dict[str, str]) -> None:
+def mark_anew(node: ast.AST, marks: dict[str, str]) -> None:
     """Changes the marks of all names below a node, for a copy of a function's lines."""
     def changed(text: str) -> str:
         return _MARKS.sub(lambda found: marks.get(found.group(), found.group()), text)
@@ -66,9 +65,9 @@ def mark_anew(node: ast.AST, marks: Dict[str, str]) -> None:
             part.names = [changed(name) for name in part.names]
 
 
-def marks_of(function: "ast.AST") -> Dict[str, None]:
+def marks_of(function: "ast.AST") -> dict[str, None]:
     """The marks that a function and the functions in it give to their local names."""
-    found: Dict[str, None] = {}
+    found: dict[str, None] = {}
     for part in ast.walk(function):
         if isinstance(part, FUNCTIONS):
             spec = part.args

@@ -1,7 +1,8 @@
 """Reads a training script's transforms, data sets and DataLoaders from its text. Nothing of the script is run."""
 import ast
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, NamedTuple
 
 from spdld._computing import FUNCTIONS, METHODS, arithmetic, bounded, compared, joined, no_member, part_of
 from spdld._hints import hint_of
@@ -27,7 +28,7 @@ class Call(NamedTuple):
     """A call in the script: the arguments that it gives, by name."""
 
     line: int
-    given: Dict[str, ast.expr]
+    given: dict[str, ast.expr]
 
 
 class Script(Tree):
@@ -36,15 +37,15 @@ class Script(Tree):
     arguments: the script's command line; none: the script runs without arguments.
     """
 
-    def __init__(self, text: "str | bytes", path: str, arguments: Optional[Sequence[str]] = None):
+    def __init__(self, text: "str | bytes", path: str, arguments: Sequence[str] | None = None):
         super().__init__(ast.parse(text, path), Path(path).parent)
         self.command_line = None if arguments is None else list(arguments)
-        self.options: Dict[str, Any] = {}  # of the command line, whose defaults were read
+        self.options: dict[str, Any] = {}  # of the command line, whose defaults were read
         self._steps = 0
-        self._asked: Set[ast.AST] = set()
+        self._asked: set[ast.AST] = set()
         unfold(self, self._tree, arguments)
 
-    def alternatives(self, node: ast.expr, depth: int = 20) -> List[ast.expr]:
+    def alternatives(self, node: ast.expr, depth: int = 20) -> list[ast.expr]:
         """The expressions that a name may stand for, where the script gives it several values; else the expression itself."""
         if isinstance(node, ast.Subscript) and depth > 0:
             try:
@@ -60,11 +61,11 @@ class Script(Tree):
             return [node]
         return [entry for value in values for entry in self.alternatives(value, depth - 1)]
 
-    def names_of(self, node: ast.expr) -> Set[Optional[str]]:
+    def names_of(self, node: ast.expr) -> set[str | None]:
         """The full names that an expression may stand for."""
         return {self.dotted(entry) for entry in self.alternatives(node)}
 
-    def made(self, node: ast.expr) -> Optional[ast.AST]:
+    def made(self, node: ast.expr) -> ast.AST | None:
         """The definition of the function that a name stands for alone, or a lambda."""
         if isinstance(node, ast.Name):
             bindings = self._names.bindings(node)
@@ -72,7 +73,7 @@ class Script(Tree):
                 return bindings[0].made
         return self.followed_or_none(node)
 
-    def followed_or_none(self, node: ast.expr, even_changed: bool = False) -> Optional[ast.expr]:
+    def followed_or_none(self, node: ast.expr, even_changed: bool = False) -> ast.expr | None:
         """As followed(); None where the text does not tell."""
         try:
             return self.followed(node, even_changed)
@@ -110,11 +111,11 @@ class Script(Tree):
         raise Refused(f"needs {shown(node)}, whose value the script's text does not tell")
 
     @staticmethod
-    def _default_of(value: Optional[ast.expr]) -> str:
+    def _default_of(value: ast.expr | None) -> str:
         option = getattr(value, "option", None)
         return f" ({option} gives {shown(value)})" if value is not None and option is not None else ""
 
-    def _line_of_change(self, name: ast.Name) -> Optional[int]:
+    def _line_of_change(self, name: ast.Name) -> int | None:
         """Of an attribute that has become a name, also the lines that may change its object."""
         line = self._changes.line_of(name)
         if line is None and "." in name.id:
@@ -129,7 +130,7 @@ class Script(Tree):
                     line = next((entry for entry in lines if entry is not None), line)
         return line
 
-    def _part(self, node: ast.Subscript, even_changed: bool) -> Optional[ast.expr]:
+    def _part(self, node: ast.Subscript, even_changed: bool) -> ast.expr | None:
         """The expression that a list or a dict, written out in the script, has at a place; None where it is no such."""
         if node in self._asked:
             return None
@@ -238,7 +239,7 @@ class Script(Tree):
             (name.partition(".")[0] in ("torch", "torchvision") and name.rpartition(".")[2][:1].isupper())
 
     def _dict(self, node: ast.Dict) -> Any:
-        made: Dict[Any, Any] = {}
+        made: dict[Any, Any] = {}
         for key, entry in zip(node.keys, node.values):
             assert key is not None
             try:
@@ -247,9 +248,9 @@ class Script(Tree):
                 raise Refused(f"needs {shown(node)}, which is no dict") from None
         return made
 
-    def arguments(self, call: ast.Call, names: Sequence[Tuple[Any, ...]]) -> Call:
+    def arguments(self, call: ast.Call, names: Sequence[tuple[Any, ...]]) -> Call:
         """The arguments that a call gives, by their names in the order of `names`. Raises Refused for all others."""
-        given: Dict[str, ast.expr] = {}
+        given: dict[str, ast.expr] = {}
         if any(isinstance(argument, ast.Starred) for argument in call.args) or any(word.arg is None for word in call.keywords):
             raise Refused(f"has arguments in a list or a dict at line {call.lineno}: write them out")
         known = [entry[0] for entry in names]
@@ -294,7 +295,7 @@ class Script(Tree):
             return unknown(node.func, self.why_unknown(node.func) or hint_of(full) or why_none(shown(node.func)))
         return Transform(name, lambda attribute: self._argument(node, name, attribute), is_v2=module == SECOND, line=line)
 
-    def _known_function(self, node: ast.expr) -> Optional[Transform]:
+    def _known_function(self, node: ast.expr) -> Transform | None:
         """The meaning of a function, or of torchvision's Lambda of one, where its text is known. It is compiled and not run."""
         full = self.dotted(node.func) or "" if isinstance(node, ast.Call) else ""
         if isinstance(node, ast.Call) and full.rpartition(".")[0] in (*FIRST, SECOND) and full.endswith(".Lambda"):
@@ -303,7 +304,7 @@ class Script(Tree):
         piece = None if made is None else self._done_to_pieces(made)
         return of_pieces(piece) if piece is not None else None if made is None else of_function(compiled(made))
 
-    def _done_to_pieces(self, made: ast.AST) -> Optional[ast.expr]:
+    def _done_to_pieces(self, made: ast.AST) -> ast.expr | None:
         """The transform in `lambda crops: torch.stack([transform(crop) for crop in crops])`."""
         if not isinstance(made, ast.Lambda):
             return None
@@ -319,7 +320,7 @@ class Script(Tree):
             return None
         return call.func
 
-    def _positional(self, call: ast.Call) -> List[ast.expr]:
+    def _positional(self, call: ast.Call) -> list[ast.expr]:
         if call.keywords:
             raise Refused(f"has named arguments at line {call.lineno}, which it does not take")
         return call.args
@@ -330,7 +331,7 @@ class Script(Tree):
     def dataset(self, call: ast.Call) -> Call:
         return self.arguments(call, _DATASET)
 
-    def _members(self, node: ast.expr) -> List[ast.expr]:
+    def _members(self, node: ast.expr) -> list[ast.expr]:
         node = self.followed(node)
         if isinstance(node, (ast.List, ast.Tuple)):
             if any(isinstance(entry, ast.Starred) for entry in node.elts):

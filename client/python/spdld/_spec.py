@@ -5,8 +5,8 @@ import math
 import os
 import sys
 import warnings
-from collections.abc import Sequence, Set
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional
+from collections.abc import Mapping, Sequence, Set
+from typing import Any, NamedTuple
 
 from spdld._errors import DeniedError, InvalidError, NotFoundError
 
@@ -19,9 +19,9 @@ _FILE_BYTES_MAX = 16 * 2**20  # the same limit holds for a .toml file
 class Pipeline(NamedTuple):
     """Either a text (a name, or the path of a .toml file), or a spec in JSON with the folder of its relative uris."""
 
-    text: Optional[str] = None
-    spec: Optional[str] = None
-    folder: Optional[str] = None
+    text: str | None = None
+    spec: str | None = None
+    folder: str | None = None
 
 
 def pipeline_of(given: Any) -> Pipeline:
@@ -137,7 +137,7 @@ def _key(key: Any, place: str) -> str:
     raise InvalidError(f"{place or 'the pipeline'} has the key {_shown(key)}: keys are texts")
 
 
-def _dtype_name(value: Any) -> Optional[str]:
+def _dtype_name(value: Any) -> str | None:
     torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
     if torch is not None and isinstance(value, torch.dtype):
         return str(value).rpartition(".")[2]
@@ -171,8 +171,8 @@ def _read(path: str) -> Mapping[str, Any]:
     return spec
 
 
-def _unrepeated(path: str, pairs: List[Any]) -> Mapping[str, Any]:
-    spec: Dict[str, Any] = {}
+def _unrepeated(path: str, pairs: list[Any]) -> Mapping[str, Any]:
+    spec: dict[str, Any] = {}
     for key, value in pairs:
         if key in spec:
             raise InvalidError(f"{path} has the key {_shown(key)} twice in one object")

@@ -1,6 +1,5 @@
 """The states of a spdld.torch.Loader, which change only along the transitions that are listed here."""
 import enum
-from typing import Dict, FrozenSet
 
 
 class Standing(enum.Enum):
@@ -17,7 +16,7 @@ class Standing(enum.Enum):
         return other
 
 
-_MAY: Dict[Standing, FrozenSet[Standing]] = {
+_MAY: dict[Standing, frozenset[Standing]] = {
     Standing.AT_EPOCH: frozenset((Standing.AT_EPOCH, Standing.AT_STATE, Standing.GIVING)),
     Standing.AT_STATE: frozenset((Standing.AT_EPOCH, Standing.AT_STATE, Standing.AT_STATES_END, Standing.GIVING)),
     Standing.AT_STATES_END: frozenset((Standing.AT_STATE, Standing.AT_STATES_END)),

@@ -1,6 +1,7 @@
 """Converts a loader's place between the dict that checkpoints hold and the JSON of the library."""
 import json
-from typing import Any, Dict, Mapping
+from collections.abc import Mapping
+from typing import Any
 
 from spdld._errors import InvalidError
 
@@ -15,7 +16,7 @@ def text_of(state: Any) -> str:
         raise InvalidError(f"a loader's state_dict() did not give this state: {error}") from error
 
 
-def dict_of(text: bytes) -> Dict[str, Any]:
+def dict_of(text: bytes) -> dict[str, Any]:
     state = json.loads(text.decode(errors="replace"))
     assert isinstance(state, dict)
     return state

@@ -3,7 +3,8 @@ batches cannot serve."""
 import functools
 import importlib
 import sys
-from typing import Any, Iterator, List, NamedTuple, NoReturn, Tuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple, NoReturn
 
 from spdld._errors import InvalidError, UnsupportedError
 from spdld._moving import PART
@@ -36,7 +37,7 @@ class Steps:
     def __len__(self) -> int:
         return len(self.sampler)
 
-    def __iter__(self) -> Iterator[List[Step]]:
+    def __iter__(self) -> Iterator[list[Step]]:
         count, epoch = len(self.sampler), iter(self.sampler)
         for number in range(count):
             yield [Step(epoch, number)]
@@ -57,7 +58,7 @@ class Samples:
         return step.epoch.at(step.number)
 
 
-def only(batches: List[Any]) -> Any:
+def only(batches: list[Any]) -> Any:
     """A loader's collate_fn. The list has a single entry, since Steps gives lists of a single step."""
     batch, = batches
     return batch
@@ -83,7 +84,7 @@ def refuse_splitting() -> None:
         raise UnsupportedError(f"{_WHOLE}, so that it cannot be split: {PART}")
 
 
-def refuse_parts_of(kinds: Tuple[type, ...]) -> None:
+def refuse_parts_of(kinds: tuple[type, ...]) -> None:
     """Makes torch's Subset and ConcatDataset refuse data sets of these kinds at once. Otherwise they would fail with the
     first batch, and the error would not mention the loader. Other data sets are accepted as before."""
     make_subset, make_concat = _data.Subset.__init__, _data.ConcatDataset.__init__

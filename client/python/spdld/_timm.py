@@ -3,7 +3,8 @@
 The arguments of timm's objects are read from their attributes. An attribute that is not known is of another version.
 """
 import math
-from typing import Any, Callable, Dict, List, Sequence, Tuple
+from collections.abc import Callable
+from typing import Any
 
 from spdld._operations import Class, Operation, Picture, Transform
 from spdld._values import CHANCE, Refused, ascending, exactly, flag, listed, number, plain, whole
@@ -27,7 +28,7 @@ def of_timm(transform: Any, module: str, name: str) -> Transform:
         return Transform(full, lambda attribute: None, unknown=refused, is_torchvisions=False)
 
 
-def _attributes(transform: Any, *names: str) -> Tuple[Any, ...]:
+def _attributes(transform: Any, *names: str) -> tuple[Any, ...]:
     """Its attributes with these names, which must be all that it has beside a Module's own."""
     own = {name: value for name, value in vars(transform).items() if not name.startswith("_") and name != "training"}
     unknown = sorted(own.keys() ^ set(names))
@@ -93,7 +94,7 @@ _COMMON = ["AutoContrast", "Equalize", "Invert", "Rotate", "Posterize", "Solariz
            "Brightness", "Sharpness", "ShearX", "ShearY", "TranslateXRel", "TranslateYRel"]
 _GROWING = ("Posterize", "Solarize", "Color", "Contrast", "Brightness", "Sharpness")
 _INCREASING = [f"{name}Increasing" if name in _GROWING else name for name in _COMMON]
-_POLICY_FILTERS: Dict[Any, str] = {2: "bilinear", 3: "bicubic", (2, 3): "random"}  # by Pillow's numbers
+_POLICY_FILTERS: dict[Any, str] = {2: "bilinear", 3: "bicubic", (2, 3): "random"}  # by Pillow's numbers
 _KINDS = (("num_ops", whole(1, 16)), ("magnitude", number(0, 10)), ("magnitude_std", number(0, 10)), ("change_p", CHANCE),
           ("increasing", flag), ("filter", exactly("bilinear", "bicubic", "random")), ("fill", listed(whole(0, 255), 3)))
 
@@ -112,7 +113,7 @@ def _rand_augment(transform: Any) -> Transform:
     return _of("timm-rand-augment", **given)._replace(own=Class(tuple((name, kind, None) for name, kind in _KINDS), _policy))
 
 
-def _change(change: Any) -> Dict[str, Any]:
+def _change(change: Any) -> dict[str, Any]:
     """The arguments of one change of a RandAugment."""
     names = ("prob", "magnitude", "hparams", "kwargs", "magnitude_std", "magnitude_max", "aug_fn", "level_fn")
     p, magnitude, others, how, deviation, most, *functions = _attributes(change, "name", *names)[1:]
@@ -131,14 +132,14 @@ def _change(change: Any) -> Dict[str, Any]:
             "fill": plain(how["fillcolor"])}
 
 
-def _policy(step: Transform, picture: Picture) -> List[Operation]:
+def _policy(step: Transform, picture: Picture) -> list[Operation]:
     if picture.kind != "pil" or picture.channels != 3:
         raise Refused("changes pictures of Pillow with three channels alone")
     return [{"op": step.name, **{name: step.read(name) for name, _ in _KINDS}}]
 
 
 _TRANSFORMS = "timm.data.transforms"
-_READERS: Dict[Tuple[str, str], Callable[[Any], Transform]] = {
+_READERS: dict[tuple[str, str], Callable[[Any], Transform]] = {
     (_TRANSFORMS, "MaybeToTensor"): _to_tensor,
     (_TRANSFORMS, "MaybePILToTensor"): _to_bytes,
     (_TRANSFORMS, "ToNumpy"): _to_numpy,
@@ -149,7 +150,7 @@ _READERS: Dict[Tuple[str, str], Callable[[Any], Transform]] = {
     ("timm.data.auto_augment", "RandAugment"): _rand_augment,
 }
 # Why a class has no equal.
-_NONE: Dict[str, str] = {
+_NONE: dict[str, str] = {
     "AutoAugment": f"has policies and magnitudes of timm's own, and `auto-augment` has torchvision's: {_PAGE}",
     "AugMixAugment": f"has changes and magnitudes of timm's own, and `aug-mix` has torchvision's: {_PAGE}",
     "ResizeKeepRatio": f"rounds the longer side to the nearest pixel, and `resize` rounds it down: {_PAGE}",

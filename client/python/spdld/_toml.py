@@ -1,6 +1,7 @@
 """Writes operations and tables as TOML, as pipeline files have them."""
 import json
-from typing import Any, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 _WIDTH = 110
 

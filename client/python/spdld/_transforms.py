@@ -1,6 +1,7 @@
 """A composition of torchvision's transforms as the list of spdld's operations that is equal to it."""
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple
 
 from spdld._errors import UnsupportedError
 from spdld._operations import ERASED_MAX, FLIPS, PICTURES, PIECES, Operation, Picture, Transform, why_none
@@ -14,7 +15,7 @@ _HELD_MAX = 16  # of an operation that holds others
 _NO_CHANGE: Operation = {"op": "brightness", "factor": 1}
 
 
-class Operations(List[Operation]):
+class Operations(list[Operation]):
     """A list of operations as a pipeline has them, dicts that spdld.attach takes.
 
     notes: sentences about what differs from torchvision, and about transforms that belong to another place.
@@ -37,7 +38,7 @@ class Problem(NamedTuple):
     place: str
     name: str
     why: str
-    line: Optional[int] = None
+    line: int | None = None
 
     def __str__(self) -> str:
         return f"{self.place}, {self.name}: it {self.why}"
@@ -49,13 +50,13 @@ class Chain:
     open: makes a Transform of a member of a composition. faults: is given each transform that has no equal.
     """
 
-    def __init__(self, opened: Callable[[Any], Transform], faults: List[Problem], notes: List[str], held: bool = False,
+    def __init__(self, opened: Callable[[Any], Transform], faults: list[Problem], notes: list[str], held: bool = False,
                  picture: Picture = Picture()):
-        self.operations: List[Operation] = []
+        self.operations: list[Operation] = []
         self.picture = picture
         self._open, self._faults, self._notes, self._held = opened, faults, notes, held
-        self._erasing: List[Tuple[Operation, float]] = []
-        self._normalize: Optional[Operation] = None
+        self._erasing: list[tuple[Operation, float]] = []
+        self._normalize: Operation | None = None
         self._dtype = "float32"
         self._in_pieces = False
         self._is_scaled = False
@@ -80,7 +81,7 @@ class Chain:
         for number, entry in enumerate(members):
             self.add(entry, f"{place}[{number}]")
 
-    def finished(self) -> List[Operation]:
+    def finished(self) -> list[Operation]:
         """All operations, with their end. A picture of Pillow stays as it is: bytes, channels last."""
         if self._normalize is not None:
             end = [self._normalize]
@@ -125,7 +126,7 @@ class Chain:
         else:
             raise Refused(why_none(step.name))
 
-    def _add_to_picture(self, name: str, convert: Callable[[], List[Operation]]) -> None:
+    def _add_to_picture(self, name: str, convert: Callable[[], list[Operation]]) -> None:
         if name in PIECES and self._held:
             raise Refused("makes several pictures of one, which an operation that is held by another one cannot do")
         if self._in_pieces:
@@ -193,7 +194,7 @@ class Chain:
         even = len(set(weights)) == 1
         return {"op": "random-choice", **({} if even else {"weights": weights}), "ops": ops}
 
-    def _branch(self, member: Any, place: str) -> List[Operation]:
+    def _branch(self, member: Any, place: str) -> list[Operation]:
         chain = Chain(self._open, self._faults, self._notes, True, self.picture)
         chain.add(member, place)
         return chain.operations
@@ -243,7 +244,7 @@ class Chain:
             raise Refused("stands behind a RandomErasing with noise, which it would change: put RandomErasing behind")
         self._set_normal(self._each_channel(step, "mean"), self._each_channel(step, "std"))
 
-    def _set_normal(self, mean: List[Any], std: List[Any]) -> None:
+    def _set_normal(self, mean: list[Any], std: list[Any]) -> None:
         white = self.picture.white
         if white not in (1, 255):
             raise Refused(f"is given values whose white is {white:g}, where `normalize` knows 1 and 255")
@@ -254,9 +255,9 @@ class Chain:
         self._normalize = {"op": "normalize", "mean": mean, "std": std, **({} if white == 1 else {"scale": int(white)}),
                            **({} if self._dtype == "float32" else {"dtype": self._dtype})}
 
-    def _each_channel(self, step: Transform, argument: str) -> List[Any]:
+    def _each_channel(self, step: Transform, argument: str) -> list[Any]:
         """One number is for all channels, in torchvision alone."""
-        given: List[Any] = step.read(argument)
+        given: list[Any] = step.read(argument)
         if len(given) == 1:
             return given * self.picture.channels
         if len(given) != self.picture.channels:
@@ -278,9 +279,9 @@ class Chain:
             erasing["value"] = value if isinstance(value, list) else [value]
         self._erasing.append((erasing, 0.0 if self._normalize is not None else self.picture.white))
 
-    def _erased(self) -> List[Operation]:
+    def _erased(self) -> list[Operation]:
         """Values that were written before the tensor was finished are what the rest of the chain makes of them."""
-        done: List[Operation] = []
+        done: list[Operation] = []
         for erasing, white in self._erasing:
             if "value" in erasing and white != 0:
                 erasing = {**erasing, "value": self._at_the_end(erasing["value"], white)}
@@ -292,7 +293,7 @@ class Chain:
 
     def _why_not_erased(self, erasing: Operation) -> str:
         """Why the finished tensor cannot hold what an erasing writes; empty: it can."""
-        written: List[float] = erasing.get("value", [0])
+        written: list[float] = erasing.get("value", [0])
         is_bytes = self.picture.kind == "uint8" and self._normalize is None
         if is_bytes and ("noise" in erasing or any(value != int(value) or not 0 <= value <= 255 for value in written)):
             return "writes noise, or other values than whole numbers from 0 to 255, into a tensor of uint8"
@@ -300,7 +301,7 @@ class Chain:
             return f"has a value beyond {ERASED_MAX} in the finished tensor"
         return ""
 
-    def _at_the_end(self, values: List[float], white: float) -> List[float]:
+    def _at_the_end(self, values: list[float], white: float) -> list[float]:
         factor = self.picture.white / white
         if self._normalize is None:
             return values if factor == 1 else [value * factor for value in values]
@@ -309,14 +310,14 @@ class Chain:
         return [(value * factor - middle) / deviation for value, middle, deviation in zip(each, mean, std)]
 
 
-_ENDS: Dict[str, Callable[[Chain, Transform], None]] = {
+_ENDS: dict[str, Callable[[Chain, Transform], None]] = {
     "ToTensor": Chain._to_float_tensor, "ToImage": Chain._to_tensor, "PILToTensor": Chain._to_tensor,
     "ToPILImage": Chain._to_pil, "ToDtype": Chain._to_dtype, "ConvertImageDtype": Chain._to_dtype,
     "Normalize": Chain._to_normal, "RandomErasing": Chain._to_erased, "*linear": Chain._to_linear, "*repeat": Chain._to_repeated,
 }
 
 
-def _weights(step: Transform, members: List[Any]) -> List[Any]:
+def _weights(step: Transform, members: list[Any]) -> list[Any]:
     """Of a RandomChoice; equal ones where it has none."""
     weights = step.read("p")
     if not members:
@@ -328,7 +329,7 @@ def _weights(step: Transform, members: List[Any]) -> List[Any]:
     return list(weights)
 
 
-def on_batches(transform: Any, opened: Callable[[Any], Transform], share: Optional[float] = None) -> Optional[List[Operation]]:
+def on_batches(transform: Any, opened: Callable[[Any], Transform], share: float | None = None) -> list[Operation] | None:
     """The operations of [batch] for CutMix, MixUp, or a RandomChoice of them; None for all others."""
     step = opened(transform)
     if step.name not in (*_BATCHES, "RandomChoice") or not step.is_torchvisions:
@@ -343,9 +344,9 @@ def on_batches(transform: Any, opened: Callable[[Any], Transform], share: Option
     return None if not parts or None in parts else [operation for part in parts if part for operation in part]
 
 
-def converted(transform: Any, opened: Callable[[Any], Transform], faults: List[Problem], place: str) -> Operations:
+def converted(transform: Any, opened: Callable[[Any], Transform], faults: list[Problem], place: str) -> Operations:
     """The operations; faults: is given what has no equal."""
-    notes: List[str] = []
+    notes: list[str] = []
     chain = Chain(opened, faults, notes)
     step = opened(transform)
     try:
@@ -380,7 +381,7 @@ def from_transforms(transforms: Any) -> Operations:
     attribute `notes` of the list says what differs. Raises UnsupportedError with a line for each transform that has no
     equal.
     """
-    faults: List[Problem] = []
+    faults: list[Problem] = []
     operations = converted(transforms, of_object, faults, "transforms")
     if faults:
         raise UnsupportedError("\n".join(f"{fault}" for fault in faults))

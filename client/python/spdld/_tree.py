@@ -1,7 +1,8 @@
 """A script's tree: its names, what may change them, and looks at its nodes."""
 import ast
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Optional, Set, Tuple
+from typing import Any
 
 from spdld._beside import Beside
 from spdld._changes import Changes
@@ -25,7 +26,7 @@ _STARS = {
 
 
 class Tree:
-    def __init__(self, tree: ast.Module, folder: Optional[Path] = None):
+    def __init__(self, tree: ast.Module, folder: Path | None = None):
         """folder: in which the script lies; none: modules beside it are unknown."""
         self._tree = tree
         self._beside = Beside(folder)
@@ -33,7 +34,7 @@ class Tree:
 
     def look(self) -> None:
         """Looks at the whole tree anew, after a change of it."""
-        self._all: Optional[List[ast.AST]] = None  # the nodes of the tree, where they were asked for
+        self._all: list[ast.AST] | None = None  # the nodes of the tree, where they were asked for
         self._names = Names(self._tree, _STARS)
         self._changes = Changes(self._tree, self._names, self._dotted, self._beside)
 
@@ -41,31 +42,31 @@ class Tree:
     def names(self) -> Names:
         return self._names
 
-    def doubts(self) -> List[Tuple[int, str]]:
+    def doubts(self) -> list[tuple[int, str]]:
         """Lines that may give any name another meaning, and sentences about them."""
         return self._changes.doubts
 
-    def nodes(self, *kinds: Any) -> List[Any]:
+    def nodes(self, *kinds: Any) -> list[Any]:
         if self._all is None:
             self._all = list(ast.walk(self._tree))
         return [node for node in self._all if isinstance(node, kinds)]
 
-    def nodes_in_order(self, *kinds: Any) -> List[Any]:
+    def nodes_in_order(self, *kinds: Any) -> list[Any]:
         return sorted(self.nodes(*kinds), key=lambda node: (node.lineno, node.col_offset))
 
-    def above(self, node: ast.AST) -> Optional[ast.AST]:
+    def above(self, node: ast.AST) -> ast.AST | None:
         return self._names.above.get(node)
 
-    def place(self, name: ast.Name) -> Tuple[Optional[Scope], List[Binding]]:
+    def place(self, name: ast.Name) -> tuple[Scope | None, list[Binding]]:
         return self._names.place(name)
 
-    def module_bindings(self, name: str) -> List[Binding]:
+    def module_bindings(self, name: str) -> list[Binding]:
         return self._names.module.names.get(name, [])
 
     def is_builtin(self, name: str) -> bool:
         return self._names.is_builtin(name)
 
-    def function_of(self, node: ast.AST) -> Optional[ast.AST]:
+    def function_of(self, node: ast.AST) -> ast.AST | None:
         """The function that a node stands in."""
         above = self._names.above.get(node)
         while above is not None and not isinstance(above, FUNCTIONS):
@@ -92,14 +93,14 @@ class Tree:
     def is_unchanged_expression(self, node: ast.expr) -> bool:
         return all(self.is_unchanged(part) for part in ast.walk(node) if isinstance(part, ast.Name) and part.id != UNKNOWN)
 
-    def set_beside(self) -> Set[str]:
+    def set_beside(self) -> set[str]:
         """The attributes of parsed arguments that functions beside the script may set."""
         return self._changes.parts()
 
-    def set_elsewhere(self, methods: Iterable[ast.FunctionDef]) -> List[Optional[str]]:
+    def set_elsewhere(self, methods: Iterable[ast.FunctionDef]) -> list[str | None]:
         """The attributes that are set outside of these methods; None for one whose name the text does not tell."""
         inside = {part for method in methods for part in ast.walk(method)}
-        names: List[Optional[str]] = [node.attr for node in self.nodes(ast.Attribute)
+        names: list[str | None] = [node.attr for node in self.nodes(ast.Attribute)
                                       if not isinstance(node.ctx, ast.Load) and node not in inside]
         for call in self.nodes(ast.Call):
             if isinstance(call.func, ast.Name) and call.func.id in ("setattr", "delattr") and len(call.args) > 1:
@@ -144,7 +145,7 @@ class Tree:
         self._names.above[new] = above
         self._names.scopes[new] = self._names.scopes.get(old, self._names.module)
 
-    def insert_before(self, node: ast.AST, made: List[ast.stmt]) -> None:
+    def insert_before(self, node: ast.AST, made: list[ast.stmt]) -> None:
         """Puts statements before the statement that a node stands in."""
         self._all = None
         while not isinstance(node, ast.stmt):
@@ -154,20 +155,20 @@ class Tree:
                 place = value.index(node)
                 value[place:place] = made
 
-    def calls(self, *names: str) -> List[ast.Call]:
+    def calls(self, *names: str) -> list[ast.Call]:
         """All calls of functions with these full names, in the order of the lines."""
         return [node for node in self.nodes_in_order(ast.Call) if self.dotted(node.func) in names]
 
-    def calls_below(self, module: str) -> List[ast.Call]:
+    def calls_below(self, module: str) -> list[ast.Call]:
         """All calls of functions of a module, in the order of the lines."""
         return [node for node in self.nodes_in_order(ast.Call) if (self.dotted(node.func) or "").startswith(module + ".")]
 
-    def dotted(self, node: ast.AST) -> Optional[str]:
+    def dotted(self, node: ast.AST) -> str | None:
         """The full name of what an expression names, by the script's imports; None where it is no such name."""
         full = self._dotted(node)
         return full if full is None or self._changes.line_of_patch(full) is None else None
 
-    def _dotted(self, node: ast.AST) -> Optional[str]:
+    def _dotted(self, node: ast.AST) -> str | None:
         for _ in range(20):
             if isinstance(node, ast.Attribute):
                 base = self._dotted(node.value)
@@ -196,29 +197,29 @@ class Tree:
             return f"needs {shown(node)}, which the script sets in {len(bindings)} places (line {lines})"
         return ""
 
-    def name_of(self, node: ast.expr) -> Optional[ast.Name]:
+    def name_of(self, node: ast.expr) -> ast.Name | None:
         """The name that the script binds to this expression, alone."""
         above: Any = self._names.above.get(node)
         single: Any = getattr(above, "target", None)
-        targets: List[Any] = above.targets if isinstance(above, ast.Assign) else [single]
+        targets: list[Any] = above.targets if isinstance(above, ast.Assign) else [single]
         if len(targets) != 1 or not isinstance(targets[0], ast.Name) or getattr(above, "value", None) is not node:
             return None
         return targets[0] if len(self._names.bindings(targets[0])) == 1 else None
 
-    def line_of_change(self, name: ast.Name) -> Optional[int]:
+    def line_of_change(self, name: ast.Name) -> int | None:
         """The line that may change a part of what a name stands for, such as its attribute or its list."""
         return self._changes.line_of(name)
 
-    def called(self, node: Optional[ast.AST]) -> Optional[str]:
+    def called(self, node: ast.AST | None) -> str | None:
         """The name that a script gives the value of an expression: its last name, or its key in a dict."""
-        found: Optional[str] = None
+        found: str | None = None
         for _ in range(10):
             above: Any = None if node is None else self._names.above.get(node)
             if isinstance(above, ast.Dict) and isinstance(node, ast.expr) and node in above.values:
                 key = above.keys[above.values.index(node)]
                 return str(key.value) if isinstance(key, ast.Constant) else found
             one: Any = getattr(above, "target", None)
-            targets: List[Any] = above.targets if isinstance(above, ast.Assign) else [one]
+            targets: list[Any] = above.targets if isinstance(above, ast.Assign) else [one]
             if above is None or getattr(above, "value", None) is not node or not isinstance(targets[0], ast.Name):
                 return found
             found = targets[0].id if "()" not in targets[0].id else found

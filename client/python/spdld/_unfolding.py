@@ -1,6 +1,7 @@
 """Makes a script's text plain, step by step, until nothing changes any more: see Inliner, Objects, Namespaces and Folder."""
 import ast
-from typing import Any, List, Optional, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from spdld._arguments import Reader
 from spdld._folding import Builder, Folder, Unroller
@@ -11,7 +12,7 @@ from spdld._renaming import rename_locals
 _ROUNDS_MAX = 40
 
 
-def unfold(script: Any, tree: ast.Module, arguments: Optional[Sequence[str]]) -> None:
+def unfold(script: Any, tree: ast.Module, arguments: Sequence[str] | None) -> None:
     """script: a _script.Script of this tree, which looks at the tree anew after each change."""
     rename_locals(tree, script.names)
     script.look()
@@ -19,7 +20,7 @@ def unfold(script: Any, tree: ast.Module, arguments: Optional[Sequence[str]]) ->
     objects.find()
     script.look()
     namespaces = Namespaces(script, Reader(script, arguments))
-    counted: List[int] = [0, 0]
+    counted: list[int] = [0, 0]
 
     def inlined() -> bool:
         return Inliner(tree, script.names, script.dotted, objects.methods, counted).run()

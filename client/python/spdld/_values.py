@@ -4,7 +4,8 @@ A kind gets a value of an object's attribute, or what a script's text tells, and
 is guessed: what a kind does not know is Refused.
 """
 import math
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 Kind = Callable[[Any], Any]
 SIDE_MAX = 16384
@@ -24,7 +25,7 @@ class Member(NamedTuple):
 class ByType(NamedTuple):
     """An argument that is a dict: one value for each type of input, under "Image", "Tensor", "PIL" and "others"."""
 
-    values: Dict[str, Any]
+    values: dict[str, Any]
 
 
 class _Unknown(Exception):
@@ -54,7 +55,7 @@ def plain(value: Any) -> Any:
     return [plain(entry) for entry in value] if is_list else value
 
 
-def number(least: float = -1e9, most: float = 1e9, above: Optional[float] = None) -> Kind:
+def number(least: float = -1e9, most: float = 1e9, above: float | None = None) -> Kind:
     def read(value: Any) -> Any:
         if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
             value = value.real  # an enumerator that is a number is a plain number
@@ -73,7 +74,7 @@ def whole(least: int, most: int) -> Kind:
 
 
 def listed(kind: Kind, *lengths: int) -> Kind:
-    def read(value: Any) -> List[Any]:
+    def read(value: Any) -> list[Any]:
         if isinstance(value, list) and len(value) in lengths:
             return [kind(entry) for entry in value]
         few = " or ".join(str(length) for length in lengths)
@@ -83,8 +84,8 @@ def listed(kind: Kind, *lengths: int) -> Kind:
 
 def ascending(kind: Kind) -> Kind:
     """[least, greatest]."""
-    def read(value: Any) -> List[Any]:
-        both: List[Any] = listed(kind, 2)(value)
+    def read(value: Any) -> list[Any]:
+        both: list[Any] = listed(kind, 2)(value)
         if both[0] <= both[1]:
             return both
         raise _Unknown("[least, greatest]")
@@ -123,7 +124,7 @@ def flag(value: Any) -> bool:
     raise _Unknown("True and False")
 
 
-def members(value: Any) -> List[Any]:
+def members(value: Any) -> list[Any]:
     """A list of what are transforms of their own."""
     if isinstance(value, list) or _is_of(value, "ModuleList", "torch"):
         return list(value)
@@ -188,7 +189,7 @@ _TYPES = {"torchvision.tv_tensors.Image": "Image", "torchvision.datapoints.Image
           "PIL.Image.Image": "PIL"}
 
 
-def _type_named(key: Any) -> Optional[str]:
+def _type_named(key: Any) -> str | None:
     """The name of a type of pictures; "" for another type of these libraries, None for what may be any type."""
     if key == "others":
         return "others"
@@ -207,7 +208,7 @@ def by_type(kind: Kind) -> Kind:
     def read(value: Any) -> Any:
         if not isinstance(value, Mapping):
             return kind(value)
-        given: Dict[str, Any] = {}
+        given: dict[str, Any] = {}
         for key, entry in value.items():
             name = _type_named(plain(key))
             if name is None:
@@ -256,4 +257,4 @@ def _dtypes(value: Any) -> Any:
 
 
 DTYPES = _dtypes
-Arguments = Tuple[Tuple[str, Kind, Any], ...]
+Arguments = tuple[tuple[str, Kind, Any], ...]

@@ -17,7 +17,8 @@ import importlib
 import inspect
 import os
 import sys
-from typing import Any, Callable, Dict, Iterator, Mapping, NoReturn, Optional, Sequence, Tuple, Union
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NoReturn, Union
 
 import spdld
 from spdld._errors import InvalidError, UnsupportedError
@@ -33,7 +34,7 @@ except ImportError as _error:
 
 __all__ = ["Loader"]
 
-Names = Union[str, Sequence[str], Mapping[str, str]]
+Names = str | Sequence[str] | Mapping[str, str]
 _FRAMEWORKS = {"torch": "torch", "jax": "jax", "numpy": "numpy"}  # what the arrays of a batch are, for each of Keras's backends
 
 
@@ -52,8 +53,8 @@ class Loader(OverLoader, _keras.utils.PyDataset):  # type: ignore[misc]
 
     _name = "spdld.keras.Loader"
 
-    def __init__(self, pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], x: Names, y: Optional[Names] = None,
-                 sample_weight: Optional[str] = None, **options: Any) -> None:
+    def __init__(self, pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], x: Names, y: Names | None = None,
+                 sample_weight: str | None = None, **options: Any) -> None:
         super().__init__(workers=0, use_multiprocessing=False)
         known = [name for name in spdld.attach.__kwdefaults__ if name != "framework"]
         refuse("spdld.keras.Loader", {name: value for name, value in options.items() if name not in known}, known)
@@ -66,9 +67,9 @@ class Loader(OverLoader, _keras.utils.PyDataset):  # type: ignore[misc]
             raise InvalidError(f"pipeline {self._loader.info.pipeline} has order.shuffle = \"client\", and spdld.keras.Loader "
                                "takes no sampler: leave shuffle out, or use spdld.torch.Loader in a loop of your own")
         self._warns_of_repeating = self._loader.epochs == 1 and leaves_epochs_open(pipeline)
-        self._batches: Optional[Iterator[spdld.Batch]] = None  # of the pass; None: the next batch begins one
+        self._batches: Iterator[spdld.Batch] | None = None  # of the pass; None: the next batch begins one
         self._given = 0  # batches of the pass
-        self._state: Optional[Dict[str, Any]] = None  # at the beginning of the pass
+        self._state: dict[str, Any] | None = None  # at the beginning of the pass
 
     @property
     def num_batches(self) -> int:
@@ -82,7 +83,7 @@ class Loader(OverLoader, _keras.utils.PyDataset):  # type: ignore[misc]
     def __len__(self) -> int:
         return len(self._loader)
 
-    def __getitem__(self, index: int) -> Tuple[Any, ...]:
+    def __getitem__(self, index: int) -> tuple[Any, ...]:
         """The next batch of the pass, whichever number is asked for."""
         if not 0 <= index < len(self):
             raise IndexError(f"batch {index} of {len(self)}")
@@ -95,7 +96,7 @@ class Loader(OverLoader, _keras.utils.PyDataset):  # type: ignore[misc]
         self._given += 1
         return self._converted(next(self._batches))
 
-    def __iter__(self) -> Iterator[Tuple[Any, ...]]:
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
         """One epoch, for loops of your own."""
         self._batches = None
         for index in range(len(self)):
@@ -128,7 +129,7 @@ class Loader(OverLoader, _keras.utils.PyDataset):  # type: ignore[misc]
         self._loader.set_epoch(0 if self._loader.epochs == 1 else epoch)
         self._batches, self._state = None, None
 
-    def state_dict(self) -> Dict[str, Any]:
+    def state_dict(self) -> dict[str, Any]:
         """The place for a checkpoint: the beginning of the epoch that Keras goes through or, in on_epoch_end of a callback, of
         the next epoch."""
         if self._state is None or self._given == len(self):
@@ -160,7 +161,7 @@ class Loader(OverLoader, _keras.utils.PyDataset):  # type: ignore[misc]
         self._state = self._loader.state_dict()
         self._batches, self._given = iter(self._loader), 0
 
-    def _converted(self, batch: spdld.Batch) -> Tuple[Any, ...]:
+    def _converted(self, batch: spdld.Batch) -> tuple[Any, ...]:
         return tuple(part(batch) for part in self._parts)
 
 

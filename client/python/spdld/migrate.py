@@ -11,8 +11,9 @@ import os
 import re
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, NoReturn, Optional, Sequence
+from typing import Any, NamedTuple, NoReturn
 
 from spdld._arguments import CommandLineError
 from spdld._hints import hints_in, splits_of
@@ -53,22 +54,22 @@ class Found(NamedTuple):
 
     name: str
     call: ast.Call
-    bound: Optional[ast.Name]  # the name in the script
+    bound: ast.Name | None  # the name in the script
     line: int
-    root: Optional[ast.expr]
-    transform: Optional[ast.expr]
-    loader: Dict[str, ast.expr]
-    other: Dict[str, ast.expr]
-    loader_call: Optional[ast.Call] = None
+    root: ast.expr | None
+    transform: ast.expr | None
+    loader: dict[str, ast.expr]
+    other: dict[str, ast.expr]
+    loader_call: ast.Call | None = None
     troubles: Sequence[Problem] = ()
 
 
-def datasets_of(script: Script) -> List[Found]:
+def datasets_of(script: Script) -> list[Found]:
     """The script's data sets. Without any, each composition of transforms counts as one."""
     found = [_dataset(script, call) for call in script.calls(*_FOLDERS)]
     found = found or [Found(_name(script, call, None), call, script.name_of(call), call.lineno, None, call, {}, {})
                       for call in _compositions(script)]
-    counts: Dict[str, int] = {}
+    counts: dict[str, int] = {}
     for number, entry in enumerate(found):
         counts[entry.name] = counts.get(entry.name, 0) + 1
         if counts[entry.name] > 1:
@@ -77,14 +78,14 @@ def datasets_of(script: Script) -> List[Found]:
 
 
 def _dataset(script: Script, call: ast.Call) -> Found:
-    troubles: List[Problem] = []
-    given: Dict[str, ast.expr] = {}
+    troubles: list[Problem] = []
+    given: dict[str, ast.expr] = {}
     try:
         given = script.dataset(call).given
     except Refused as refused:
         troubles.append(Problem("the data set", "ImageFolder", str(refused), call.lineno))
     loaders = [loader for loader in script.calls(*_LOADERS) if _loads(script, loader, call)]
-    arguments: Dict[str, ast.expr] = {}
+    arguments: dict[str, ast.expr] = {}
     if len(loaders) > 1:
         lines = ", ".join(str(loader.lineno) for loader in loaders)
         troubles.append(Problem("the data set", "DataLoader", f"is made in several lines, {lines}", loaders[0].lineno))
@@ -105,7 +106,7 @@ def _loads(script: Script, loader: ast.Call, call: ast.Call) -> bool:
     return first is not None and script.followed_or_none(first, even_changed=True) is call
 
 
-def _compositions(script: Script) -> List[ast.Call]:
+def _compositions(script: Script) -> list[ast.Call]:
     calls = script.calls(*_COMPOSITIONS)
     inner = {part for call in calls for part in ast.walk(call) if part is not call}
     below = [call for call in calls if call not in inner]
@@ -113,7 +114,7 @@ def _compositions(script: Script) -> List[ast.Call]:
     return [call for call in below if any(part in known for part in ast.walk(call))]
 
 
-def _name(script: Script, call: ast.expr, loader: Optional[ast.Call]) -> str:
+def _name(script: Script, call: ast.expr, loader: ast.Call | None) -> str:
     """A short name: what the script calls the data set, its loader, or the function that makes it."""
     function = script.function_of(call)
     for given in (script.called(call), script.called(loader), getattr(function, "name", None)):
@@ -131,8 +132,8 @@ class Page:
 
     def __init__(self, script: Script, path: str, found: Found):
         self._script, self._path, self._found = script, _printable(path), found
-        self.faults: List[str] = []
-        self._notes: List[str] = []
+        self.faults: list[str] = []
+        self._notes: list[str] = []
 
     def text(self) -> str:
         for trouble in self._found.troubles:
@@ -161,13 +162,13 @@ class Page:
         told = [f"{name} = {value!r}" for name, value in sorted(self._script.options.items())]
         return _printable(", ".join(told[:_OPTIONS_MAX]) + (", ..." if len(told) > _OPTIONS_MAX else ""))
 
-    def _gap(self, line: Optional[int], what: str) -> None:
+    def _gap(self, line: int | None, what: str) -> None:
         text = _printable(f"line {line or self._found.line} of {self._path}: {what}")
         text = text if len(text) <= _GAP_LENGTH_MAX else text[:_GAP_LENGTH_MAX] + "..."
         if text not in self.faults:
             self.faults.append(text)
 
-    def _gaps(self) -> List[str]:
+    def _gaps(self) -> list[str]:
         """spdlctl and the daemon refuse a file while it has an entry here."""
         if not self.faults:
             return []
@@ -176,7 +177,7 @@ class Page:
         return ["", "# These parts of the script are missing below. Write each of them, and take its line out: until then,",
                 "# spdlctl and the daemon refuse this file.", "gaps = [", *(f"  {value_text(entry)}," for entry in entries), "]"]
 
-    def _value(self, name: str, node: Optional[ast.expr], default: Any, fits: Any) -> Any:
+    def _value(self, name: str, node: ast.expr | None, default: Any, fits: Any) -> Any:
         """An argument of the data set or the DataLoader; None, with a gap, where the text does not tell it."""
         if node is None:
             return default
@@ -191,7 +192,7 @@ class Page:
             self._gap(node.lineno, f"{name} = {shown(node)}, {why}: write it.")
         return None
 
-    def _is_none(self, node: Optional[ast.expr]) -> bool:
+    def _is_none(self, node: ast.expr | None) -> bool:
         try:
             node = None if node is None else self._script.followed(node)
         except Refused:
@@ -211,7 +212,7 @@ class Page:
             if isinstance(kept.ctx, ast.Store) and self._script.holds(kept, self._found.call):
                 self._gap(kept.lineno, f"{shown(kept)} keeps the data set, and the text does not tell who changes it.")
 
-    def _source(self) -> List[str]:
+    def _source(self) -> list[str]:
         lines = ["", "[source]"]
         if self._found.root is None:
             self._gap(None, "the data set: write its type and its uri here (`spdlctl ops` lists the types).")
@@ -230,7 +231,7 @@ class Page:
         return [*lines, 'type = "image-folder"', *([] if uri is None else [f"uri = {value_text(uri)}"]),
                 f'extensions = "{_EXTENSIONS}"']
 
-    def _shuffled(self) -> Optional[bool]:
+    def _shuffled(self) -> bool | None:
         """Whether the order is shuffled; None where the text does not tell. With a sampler, the sampler shuffles."""
         loader = self._found.loader
         sampler = loader.get("sampler")
@@ -252,7 +253,7 @@ class Page:
             self._gap(sampler.lineno, f"sampler = {shown(sampler)}: {_UNLIKE['sampler']}.")
         return shuffled
 
-    def _shuffled_by_all(self, sampler: ast.expr, shuffle: Optional[ast.expr]) -> Optional[bool]:
+    def _shuffled_by_all(self, sampler: ast.expr, shuffle: ast.expr | None) -> bool | None:
         """Where runs have several samplers, as with and without ranks: what all of them do."""
         found = set()
         for each in self._script.alternatives(sampler):
@@ -269,7 +270,7 @@ class Page:
                     found.add(None)
         return found.pop() if len(found) == 1 else None
 
-    def _shuffles(self, sampler: ast.expr) -> Optional[bool]:
+    def _shuffles(self, sampler: ast.expr) -> bool | None:
         try:
             call = self._script.followed(sampler)
             if not isinstance(call, ast.Call):
@@ -286,15 +287,15 @@ class Page:
             pass
         return None
 
-    def _order(self, shuffled: Optional[bool]) -> List[str]:
+    def _order(self, shuffled: bool | None) -> list[str]:
         if shuffled is None:
             return ["", "[order]"]
         if shuffled:
             return ["", "[order]", "shuffle = true", "epochs = 0  # the training loop counts the epochs"]
         return ["", "[order]", "shuffle = false", "epochs = 1"]
 
-    def _image(self) -> List[str]:
-        faults: List[Problem] = []
+    def _image(self) -> list[str]:
+        faults: list[Problem] = []
         operations = Operations([{"op": "decode-image", "exif": False}])
         transform = self._found.transform
         if transform is not None and self._script.transform(transform).name == LIST:
@@ -313,7 +314,7 @@ class Page:
         return self._script.names_of(collate) <= {*DEFAULT_COLLATE} or \
             mixing_of(self._script, self._found.loader_call, collate).call is not None
 
-    def _mixing(self, shuffled: Optional[bool]) -> Any:
+    def _mixing(self, shuffled: bool | None) -> Any:
         """The operations on batches for CutMix and MixUp, and the number of classes."""
         mixing = mixing_of(self._script, self._found.loader_call, self._found.loader.get("collate_fn"))
         for call in mixing.unplaced:
@@ -345,7 +346,7 @@ class Page:
             raise Refused("lacks num_classes, the number of classes")
         return int(count)
 
-    def _batch(self, operations: Any) -> List[str]:
+    def _batch(self, operations: Any) -> list[str]:
         loader = self._found.loader
         lines = ["", "[batch]"]
         if self._found.loader_call is None:
@@ -379,7 +380,7 @@ def _fail(sentence: str) -> NoReturn:
     sys.exit(2)
 
 
-def _read(path: str, arguments: Optional[List[str]]) -> Script:
+def _read(path: str, arguments: list[str] | None) -> Script:
     try:
         with open(path, "rb") as file:
             text = file.read(_SCRIPT_BYTES_MAX + 1)
@@ -404,7 +405,7 @@ def _refuse_local_modules(path: str) -> None:
                       "translate")
 
 
-def _chosen(script: Script, found: List[Found], name: Optional[str], path: str) -> Found:
+def _chosen(script: Script, found: list[Found], name: str | None, path: str) -> Found:
     if not found:
         hints = "".join(f"; line {line}: {sentence}" for line, sentence in hints_in(script, "data", "loader", "transform"))
         _fail(f"{path} has no torchvision.datasets.ImageFolder and no Compose of transforms, by names that stand for these "
@@ -418,7 +419,7 @@ def _chosen(script: Script, found: List[Found], name: Optional[str], path: str) 
     _fail(f"{path} has several data sets: choose one by --dataset NAME. They are {names}")
 
 
-def _write(text: str, output: Optional[str]) -> None:
+def _write(text: str, output: str | None) -> None:
     try:
         if output is None:
             sys.stdout.write(text)
@@ -441,7 +442,7 @@ exit codes:
 """
 
 
-def main(arguments: Optional[Sequence[str]] = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m spdld.migrate", description="Writes the pipeline file that does what a training script's torchvision "
         "transforms, ImageFolder and DataLoader do. The script's text is read, and nothing of it is run.", epilog=_EXIT_CODES,

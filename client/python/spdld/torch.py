@@ -48,7 +48,8 @@ the Trainer holds n batches at once: write batch.held_max = n + 1.
 import contextlib
 import importlib
 import os
-from typing import TYPE_CHECKING, Any, Callable, ContextManager, Dict, Iterator, Mapping, NoReturn, Optional, Sequence, Union
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, Union
 
 import spdld
 from spdld._accumulation import Accumulation
@@ -64,7 +65,7 @@ try:
     _data: Any = importlib.import_module("torch.utils.data")
     _autograd: Any = importlib.import_module("torch.autograd")
     from spdld._ranks import check_ranks, distributed, in_group, ranks_of, replicas_of
-    from spdld._steps import (Samples, Steps, only, refuse_collating, refuse_parts_of, refuse_picking, refuse_splitting)
+    from spdld._steps import Samples, Steps, only, refuse_collating, refuse_parts_of, refuse_picking, refuse_splitting
 except ImportError as _error:
     raise ImportError(f"spdld.torch needs torch, which cannot be imported: {_error}") from _error
 
@@ -115,7 +116,7 @@ class Loader(OverLoader, _data.IterableDataset):  # type: ignore[misc]
 
     def __init__(self, pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], *, sampler: Any = None,
                  batch_sampler: Any = None, drop_last: bool = False,
-                 convert: Union[Callable[[spdld.Batch], Any], Sequence[str], Mapping[str, str], None] = None,
+                 convert: Callable[[spdld.Batch], Any] | Sequence[str] | Mapping[str, str] | None = None,
                  substituted: bool = False, **options: Any) -> None:
         super().__init__()
         _refuse_in_worker()
@@ -129,9 +130,9 @@ class Loader(OverLoader, _data.IterableDataset):  # type: ignore[misc]
             raise InvalidError("sampler and batch_sampler both give the order: give one of them")
         if drop_last and sampler is None:
             raise InvalidError("drop_last belongs to a sampler: give one, or set batch.last = \"drop\" in the pipeline")
-        arguments: Dict[str, Any] = {"framework": "torch", **ranks_of(options), **replicas_of(options), **options}
+        arguments: dict[str, Any] = {"framework": "torch", **ranks_of(options), **replicas_of(options), **options}
         self._loader = spdld.attach(driven(pipeline) if by_sampler else pipeline, **arguments)
-        self._pusher: Optional[Pusher] = None
+        self._pusher: Pusher | None = None
         if by_sampler != self._loader.info.pushed:
             self._loader.close()
             raise InvalidError(f"pipeline {self._loader.info.pipeline} has its own order, and a sampler is given: set "
@@ -146,7 +147,7 @@ class Loader(OverLoader, _data.IterableDataset):  # type: ignore[misc]
         self._ranks_given = not {"rank", "dp_rank"}.isdisjoint(options)
         self._standing = Standing.AT_EPOCH if self._loader.position == (0, 0) else Standing.AT_STATE
         self._turn = 0  # number of the iterator that may go on
-        self._batches: Optional[Iterator[spdld.Batch]] = None  # of that iterator. None: it begins where the loader stands
+        self._batches: Iterator[spdld.Batch] | None = None  # of that iterator. None: it begins where the loader stands
 
     def __iter__(self) -> "_Epoch":
         _refuse_in_worker()
@@ -217,7 +218,7 @@ class Loader(OverLoader, _data.IterableDataset):  # type: ignore[misc]
         def __getattr__(self, name: str) -> NoReturn:
             raise no_attribute(name)
 
-    def state_dict(self) -> Dict[str, Any]:
+    def state_dict(self) -> dict[str, Any]:
         """The loader's place for a checkpoint, after the last batch that was handed out. It is the same for all ranks."""
         return self._loader.state_dict()
 
@@ -320,7 +321,7 @@ class Loader(OverLoader, _data.IterableDataset):  # type: ignore[misc]
                                "world_size=1")
 
 
-def _dict_with_substituted(batch: spdld.Batch) -> Dict[str, Any]:
+def _dict_with_substituted(batch: spdld.Batch) -> dict[str, Any]:
     if "substituted" in batch:
         raise InvalidError("the pipeline has an output called \"substituted\": rename that output, or leave "
                            "substituted=True out")
@@ -331,9 +332,9 @@ class _Epoch:
     """The batches of one epoch."""
 
     def __init__(self, loader: Loader, turn: int) -> None:
-        self._loader: Optional[Loader] = loader
+        self._loader: Loader | None = loader
         self._turn = turn
-        self._accumulation: Optional[Accumulation] = None
+        self._accumulation: Accumulation | None = None
         self._step = 0  # the step that at() expects
 
     def __iter__(self) -> "_Epoch":
@@ -368,12 +369,12 @@ class _Epoch:
 _UNMARKED = contextlib.nullcontext()
 
 
-def _marked() -> ContextManager[Any]:
+def _marked() -> contextlib.AbstractContextManager[Any]:
     """A range of torch's profiler on this thread where it runs, so that its trace shows the wait for a batch."""
     is_profiled = getattr(_autograd, "_profiler_enabled", None)
     if is_profiled is None or not is_profiled():
         return _UNMARKED
-    mark: ContextManager[Any] = _autograd.profiler.record_function("spdld.next")
+    mark: contextlib.AbstractContextManager[Any] = _autograd.profiler.record_function("spdld.next")
     return mark
 
 

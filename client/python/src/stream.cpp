@@ -80,7 +80,8 @@ void use_object(const spdld::Batch& batch, nb::handle stream) {
 
 void wait(const spdld::Batch& batch) {
   if (!batch) raise(SPDLD_INVALID, kReleased);
-  const spdld::Batch held = batch;  // another thread may release the batch meanwhile
+  // NOLINTNEXTLINE(performance-unnecessary-copy-initialization): another thread may release the batch meanwhile
+  const spdld::Batch held = batch;
   spdld_result result = SPDLD_OK;
   std::string sentence;
   {

@@ -83,7 +83,8 @@ void set_scale(const config::OutputSpec& output, PictureTensor& pictures) {
   for (const auto& operation : output.ops) {
     const config::Normalizing& names = config::find_operation(operation.op)->picture().normalizes;
     if (names.mean.empty()) continue;
-    pictures.mean = operation.numbers(names.mean), pictures.std = operation.numbers(names.std);
+    pictures.mean = operation.numbers(names.mean);
+    pictures.std = operation.numbers(names.std);
     return;
   }
 }

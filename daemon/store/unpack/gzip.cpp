@@ -10,8 +10,8 @@ namespace {
 
 constexpr uint64_t kPieceMax = 1 << 30;  // the library counts in 32 bits
 
-// RFC 1952, 2.3.1.2: a reader must refuse a member whose header sets one of these flags, since the member may have a field
-// that the reader does not know. The library does not look at them.
+// RFC 1952, 2.3.1.2: a reader must refuse a member whose header sets one of these flags, since the member may have a
+// field that the reader does not know. The library does not look at them.
 constexpr uint32_t kReservedFlags = 0xe0;
 
 std::string_view words_of_inflate(int code) {

@@ -55,8 +55,8 @@ class Spdld:
         self.daemon = None
 
     def of_all(self, paths, output, bytes_each):
-        """Yields each path with its array, or with {"refused"}, {"crash"} or {"time-out"} and words. Each file is read once, but where one of
-        a group ended the daemon: then its files are read one by one."""
+        """Yields each path with its array, or with {"refused"}, {"crash"} or {"time-out"} and words. Each file is read once, but
+        where one of a group ended the daemon: then its files are read one by one."""
         try:
             yield from self.of_group(paths, output, bytes_each)
             return
@@ -76,17 +76,20 @@ class Spdld:
         manifest = own.folder / f"{name}.jsonl"
         manifest.write_text("".join(json.dumps({"file": os.path.abspath(path)}) + "\n" for path in paths))
         batch = max(1, min(BATCH_MAX, len(paths), BATCH_BYTES_MAX // max(1, bytes_each)))
-        spec = {"name": name, "source": {"type": "manifest", "uri": str(manifest), "files": ["file"]}, "on_bad": "mask", "cache": "off",
+        spec = {"name": name, "source": {"type": "manifest", "uri": str(manifest), "files": ["file"]},
+                "on_bad": "mask", "cache": "off",
                 "order": {"epochs": 1, "shuffle": False}, "batch": {"size": batch, "last": "short"}, "output": [output]}
         with Watch(own.process, self.seconds) as watch:
             try:
-                with spdld.attach(spec, socket=str(own.socket), private=False, framework="numpy", timeout=self.seconds, reconnect=0) as loader:
+                with spdld.attach(spec, socket=str(own.socket), private=False, framework="numpy", timeout=self.seconds,
+                                  reconnect=0) as loader:
                     for one in loader:
                         watch.done()
                         good = [bool(mark) for mark in one["mask"]]
                         reasons = {} if all(good) else self.reasons(spdld, name)
                         for at, is_good in enumerate(good):
-                            value = one[output["name"]][at].copy() if is_good else {"refused": reasons.get(given, "without a reason")}
+                            value = one[output["name"]][at].copy() if is_good else {
+                                "refused": reasons.get(given, "without a reason")}
                             yield paths[given], value
                             given += 1
             except Exception as fault:  # of the package, of any kind; the daemon's end tells more

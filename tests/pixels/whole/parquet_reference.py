@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Prints what pyarrow reads of a Parquet file: for each row a JSON table of its columns, whose values are hexadecimal digits as spdld's fields
-have them, null, or "beyond" where spdld's type can't hold what pyarrow reads.
+"""Prints what pyarrow reads of a Parquet file: for each row a JSON table of its columns, whose values are hexadecimal digits as
+spdld's fields have them, null, or "beyond" where spdld's type can't hold what pyarrow reads.
 
     parquet_reference.py FILE ROWS
 """
@@ -11,8 +11,8 @@ import sys
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-PACKED = {"int8": "b", "uint8": "B", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I", "int64": "q", "uint64": "Q", "halffloat": "e",
-          "float": "f", "double": "d", "bool": "B"}
+PACKED = {"int8": "b", "uint8": "B", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I", "int64": "q", "uint64": "Q",
+          "halffloat": "e", "float": "f", "double": "d", "bool": "B"}
 
 
 def columns_of(name, column):
@@ -32,13 +32,14 @@ def columns_of(name, column):
         yield name, column, "d"
     elif str(kind) in PACKED:
         yield name, column, PACKED[str(kind)]
-    elif pa.types.is_string(kind) or pa.types.is_binary(kind) or pa.types.is_large_string(kind) or pa.types.is_large_binary(kind) or \
-            pa.types.is_fixed_size_binary(kind):
+    elif (pa.types.is_string(kind) or pa.types.is_binary(kind) or pa.types.is_large_string(kind)
+          or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)):
         yield name, column, None
 
 
 def int96_columns(file):
-    return {file.schema.column(number).path for number in range(len(file.schema.names)) if file.schema.column(number).physical_type == "INT96"}
+    return {file.schema.column(number).path for number in range(len(file.schema.names))
+            if file.schema.column(number).physical_type == "INT96"}
 
 
 def digits(value, form):
@@ -62,7 +63,8 @@ def main():
     leaves = [leaf for name in table.column_names for leaf in columns_of(name, table[name])]
     if wrapped:  # microseconds hold what nanoseconds do not
         exact = pq.read_table(sys.argv[1], coerce_int96_timestamp_unit="us")
-        beyond = {name: [value is not None and abs(value) > (1 << 63) // 1000 for value in exact[name].cast(pa.int64()).to_pylist()]
+        beyond = {name: [value is not None and abs(value) > (1 << 63) // 1000
+                         for value in exact[name].cast(pa.int64()).to_pylist()]
                   for name in wrapped if name in exact.column_names}
     values = {name: [digits(value, form) for value in column.to_pylist()] for name, column, form in leaves}
     for name in wrapped.intersection(values):

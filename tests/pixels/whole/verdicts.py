@@ -3,15 +3,16 @@ import collections
 
 import numpy as np
 
-# Where spdld and the reference differ by design, by so much at most: levels of 255 of pictures and frames, and of sounds the unit of the last
-# place of 16 bits. Pictures: docs/pipelines.md. JPEG: libjpeg's chroma is rounded otherwise, and Pillow's own library may be another one.
-# AVIF and JPEG XL: Pillow's library is of another version. Sounds: floats of codecs that lose.
+# Where spdld and the reference differ by design, by so much at most: levels of 255 of pictures and frames, and of sounds the unit
+# of the last place of 16 bits. Pictures: docs/pipelines.md. JPEG: libjpeg's chroma is rounded otherwise, and Pillow's own library
+# may be another one. AVIF and JPEG XL: Pillow's library is of another version. Sounds: floats of codecs that lose.
 LEVELS = {"JPEG": 3, "MPO": 3, "AVIF": 3, "JXL": 1, "JPEG2000": 1}
 UNIT = 1 / 32768
-# Of videos spdld and swscale put chroma between pixels in different ways: luma counts, where no colour was cut off, and the mean of all colours.
+# Of videos spdld and swscale put chroma between pixels in different ways: luma counts, where no colour was cut off, and the mean
+# of all colours.
 LUMA_LEVELS, MEAN_LEVELS = 3, 4
-CLASSES = ("equal", "within tolerance", "different", "refused by spdld alone", "refused by the reference alone", "refused by both", "crash", "time-out",
-           "not compared")
+CLASSES = ("equal", "within tolerance", "different", "refused by spdld alone", "refused by the reference alone",
+           "refused by both", "crash", "time-out", "not compared")
 
 
 class Verdict(collections.namedtuple("Verdict", "kind remark")):
@@ -20,7 +21,8 @@ class Verdict(collections.namedtuple("Verdict", "kind remark")):
 
 def words(given):
     """The words of a side that gave no values; None: it gave some."""
-    return next((given[key] for key in ("refused", "crash", "time-out") if key in given), None) if isinstance(given, dict) else None
+    return next((given[key] for key in ("refused", "crash", "time-out") if key in given),
+                None) if isinstance(given, dict) else None
 
 
 def verdict_of(medium, reference, ours):
@@ -36,7 +38,8 @@ def verdict_of(medium, reference, ours):
     if theirs is not None:
         return Verdict("refused by the reference alone", theirs)
     if own is not None:
-        return Verdict("refused by spdld alone", own + (f"; the reference complains: {reference['complaint']}" if reference.get("complaint") else ""))
+        return Verdict("refused by spdld alone",
+                       own + (f"; the reference complains: {reference['complaint']}" if reference.get("complaint") else ""))
     return compared(medium, reference, ours)
 
 
@@ -88,7 +91,8 @@ def compared_rows(reference, ours):
         for name, wanted in theirs.items():
             values += 1
             given = own.get(name)
-            if wanted == "beyond" and is_words(given) and "beyond" in given or wanted is None and (given is None or is_words(given) and "null" in given):
+            if (wanted == "beyond" and is_words(given) and "beyond" in given
+                    or wanted is None and (given is None or is_words(given) and "null" in given)):
                 continue
             if given is None or is_words(given):
                 bad[given.split(": ", 1)[1] if is_words(given) else f"there is no field {name}"] += 1

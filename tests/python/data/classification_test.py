@@ -320,7 +320,8 @@ class Recipes(DaemonCase):
         for row, (lam, partner) in enumerate(zip(mixed["lam"].astype(np.float64), mixed["partner"].tolist())):
             other = row_of[partner]
             self.assertEqual(row // 12, other // 12)
-            np.testing.assert_allclose(mixed["label"][row], plain["label"][row] * lam + plain["label"][other] * (1 - lam), atol=1e-5)
+            np.testing.assert_allclose(mixed["label"][row], plain["label"][row] * lam + plain["label"][other] * (1 - lam),
+                                       atol=1e-5)
             blend = plain["image"][row] * lam + plain["image"][other] * (1 - lam)
             by_mixup += np.abs(blend - mixed["image"][row]).max() < 1e-4
         self.assertTrue(4 <= by_mixup <= 20, "half of 24 rows")

@@ -66,8 +66,8 @@ class DetectionTest(DaemonCase):
         def output(name, field, op):
             return {"name": name, "from": field, "view": "a", "ops": [op], "ragged": True, "length_max": length_max}
 
-        return {"name": "detection", "seed": SEED, "source": {"type": "webdataset", "uri": str(self.shards)}, "order": {"epochs": 1},
-                "output": [
+        return {"name": "detection", "seed": SEED, "source": {"type": "webdataset", "uri": str(self.shards)},
+                "order": {"epochs": 1}, "output": [
                     {"name": "image", "from": "png", "view": "a",
                      "ops": [{"op": "decode-image"}, *first, {"op": "resize", "size": [HEIGHT, WIDTH]}]},
                     output("masks", "json:shapes", {"op": "instance-masks", "of": "boxes"}),
@@ -80,7 +80,8 @@ class DetectionTest(DaemonCase):
         samples = []
         with self.attach(spec, group=group) as loader:
             for batch in loader:
-                columns = {name: rows_of(batch[name]) if isinstance(batch[name], spdld.Ragged) else np.array(batch[name]) for name in batch.keys()}
+                columns = {name: rows_of(batch[name]) if isinstance(batch[name], spdld.Ragged) else np.array(batch[name])
+                           for name in batch.keys()}
                 samples += [{name: column[row] for name, column in columns.items()} for row in range(len(columns["number"]))]
         self.assertEqual(len(samples), SAMPLES)
         return samples
@@ -111,8 +112,8 @@ class DetectionTest(DaemonCase):
                 np.testing.assert_array_equal(value, other[name], name)
 
     def test_mosaics_are_those_of_the_four_samples(self):
-        mosaic = {"op": "mosaic", "images": ["image"], "boxes": "boxes", "labels": ["labels", "masks"], "share": 0.7, "min_size": 2,
-                  "min_area": 0, "min_part": 0.2}
+        mosaic = {"op": "mosaic", "images": ["image"], "boxes": "boxes", "labels": ["labels", "masks"],
+                  "share": 0.7, "min_size": 2, "min_area": 0, "min_part": 0.2}
         plain = self.take(self.detection_spec(), "objects-plain")
         mixed = self.take(self.detection_spec(batch={"ops": [mosaic], "group": GROUP, "lam": "lam"}), "objects-mosaic")
         made = cut = 0
@@ -131,7 +132,8 @@ class DetectionTest(DaemonCase):
         self.assertTrue(SAMPLES / 2 < made < SAMPLES, made)
 
     def test_pasted_objects_are_those_of_the_sample_before(self):
-        paste = {"op": "copy-paste", "images": ["image"], "boxes": "boxes", "labels": ["labels", "masks"], "masks": "masks", "min_pixels": 20}
+        paste = {"op": "copy-paste", "images": ["image"], "boxes": "boxes", "labels": ["labels", "masks"], "masks": "masks",
+                 "min_pixels": 20}
         plain = self.take(self.detection_spec(length_max=7), "objects-unpasted")
         pasted = self.take(self.detection_spec(length_max=7, batch={"ops": [paste], "group": 2}), "objects-pasted")
         covered = 0
@@ -190,10 +192,13 @@ class DetectionTest(DaemonCase):
             picture = io.BytesIO()
             Image.new("RGB", (30, 20)).save(picture, "PNG")
             make_member(archive, "999999.png", picture.getvalue())
-            make_member(archive, "999999.json", json.dumps({"boxes": [[1, 1, 9, 9]], "shapes": [[[1, 1, 9]]], "labels": [1], "number": 99}).encode())
+            make_member(archive, "999999.json", json.dumps({"boxes": [[1, 1, 9, 9]], "shapes": [[[1, 1, 9]]], "labels": [1],
+                                                            "number": 99}).encode())
         spec = {**self.detection_spec(), "source": {"type": "webdataset", "uri": str(folder)}, "batch": {"size": 7}}
-        with self.assertWarnsRegex(spdld.DataWarning, "a polygon of it has 3 numbers"), self.attach(spec, group="objects-damaged") as loader:
-            self.assertEqual(sum(batch.substituted if isinstance(batch.substituted, int) else len(batch.substituted) for batch in loader), 1)
+        with (self.assertWarnsRegex(spdld.DataWarning, "a polygon of it has 3 numbers"),
+              self.attach(spec, group="objects-damaged") as loader):
+            self.assertEqual(sum(batch.substituted if isinstance(batch.substituted, int) else len(batch.substituted)
+                                 for batch in loader), 1)
 
 
 if __name__ == "__main__":

@@ -36,9 +36,11 @@ def shown(gif):
 
 def outputs():
     decode = {"op": "decode-image", "frames": FRAMES}
-    return [{"name": "whole", "from": "gif", "ops": [decode, {"op": "center-crop", "size": [60, 80]}, {"op": "convert", "layout": "NCHW"}]},
+    return [{"name": "whole", "from": "gif", "ops": [decode, {"op": "center-crop", "size": [60, 80]},
+                                                     {"op": "convert", "layout": "NCHW"}]},
             {"name": "clip", "from": "gif", "view": "a", "ops": [decode, {"op": "random-crop", "size": SIDE}]},
-            {"name": "boxes", "from": "json:boxes", "view": "a", "ragged": True, "length_max": 4, "ops": [{"op": "boxes", "format": "xyxy"}]},
+            {"name": "boxes", "from": "json:boxes", "view": "a", "ragged": True, "length_max": 4,
+             "ops": [{"op": "boxes", "format": "xyxy"}]},
             {"name": "first", "from": "gif", "ops": [{"op": "decode-image"}, {"op": "center-crop", "size": [60, 80]}]}]
 
 
@@ -60,7 +62,8 @@ class Frames(unittest.TestCase):
                 "order": {"epochs": 1, "shuffle": False}, "batch": {"size": 4}, **changes}
         with spdld.attach(spec, socket=daemon.socket, framework="numpy", timeout=WAIT_S) as loader:
             for batch in loader:
-                yield {name: [np.array(each) for each in batch[name]] for name in ("whole", "clip", "boxes", "first", "sample_id", "mask")}
+                yield {name: [np.array(each) for each in batch[name]] for name in ("whole", "clip", "boxes", "first",
+                                                                                   "sample_id", "mask")}
 
     def test_frames_are_pillows_and_share_one_crop(self):
         animations = [animation(number) for number in range(COUNT)]

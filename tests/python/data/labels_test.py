@@ -46,7 +46,8 @@ class Classes(DaemonCase):
     def test_a_list_says_the_numbers_of_classes(self):
         folder = Path(self.folder.name)
         (folder / "classes.txt").write_text("class-2\nclass-0\nclass-1\n")
-        (folder / "index.json").write_text(json.dumps({"0": ["class-2", "crane"], "1": ["class-0", "tench"], "2": ["class-1", "crane"]}))
+        (folder / "index.json").write_text(json.dumps({"0": ["class-2", "crane"], "1": ["class-0", "tench"],
+                                                       "2": ["class-1", "crane"]}))
         source = {"type": "image-folder", "uri": str(self.pictures)}
         names = ["class-2", "class-0", "class-1"]
         fingerprints = []
@@ -63,10 +64,12 @@ class Classes(DaemonCase):
                 self.assertEqual(sum(len(batch["label"]) for batch in batches), 24)
         self.assertEqual(fingerprints[0], fingerprints[1])
         self.assertNotIn(fingerprints[2], (fingerprints[0], self.attach().info.fingerprint))
-        with self.assertRaisesRegex(spdld.FailedError, r'(?s)one folder of the data set is not among the classes.*"class-1".*on_missing'):
+        with self.assertRaisesRegex(
+            spdld.FailedError, r'(?s)one folder of the data set is not among the classes.*"class-1".*on_missing'):
             self.attach(spec_of(self.pictures, name="listed", source={**source, "classes": names[:2]}))
         with self.assertWarnsRegex(UserWarning, "one folder of the data set is not among the classes"):
-            part = self.attach(spec_of(self.pictures, name="listed", source={**source, "classes": names[:2], "on_missing": "warn"}))
+            part = self.attach(spec_of(self.pictures, name="listed",
+                                       source={**source, "classes": names[:2], "on_missing": "warn"}))
         self.assertEqual((part.info.samples, part.info.classes), (16, names[:2]))
 
     def test_hidden_folders_are_no_classes(self):

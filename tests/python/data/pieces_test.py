@@ -1,4 +1,5 @@
-"""Operations that make several pieces of a picture, all the way to a trainer: ragged, padded and fixed, from files and from the cache."""
+"""Operations that make several pieces of a picture, all the way to a trainer: ragged, padded and fixed, from files and from the
+cache."""
 import tempfile
 import unittest
 from pathlib import Path

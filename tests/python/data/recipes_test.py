@@ -123,10 +123,12 @@ class DetectionAndSegmentation(RecipeCase):
             places = np.flatnonzero((boxes[:, 2:] - boxes[:, :2] >= 1).all(1))
             boxes, kept = boxes[places], kept + len(places)
             np.testing.assert_array_equal(sample["place"], [0, 0, *picture.size])
-            shown = (sample["image"].transpose(1, 2, 0) * np.float32([0.229, 0.224, 0.225]) + np.float32([0.485, 0.456, 0.406])) * 255
+            shown = (sample["image"].transpose(1, 2, 0) * np.float32([0.229, 0.224, 0.225])
+                     + np.float32([0.485, 0.456, 0.406])) * 255
             self.assert_close(shown, padded(np.asarray(picture), side, side, (124, 116, 104)), 2)
             self.assertLess(np.abs(sample["image"][:, picture.height:]).max(initial=0), 0.01)
-            wanted = np.concatenate([(boxes[:, :2] + boxes[:, 2:]) / 2, boxes[:, 2:] - boxes[:, :2]], 1) / np.tile(picture.size, 2)
+            wanted = np.concatenate([(boxes[:, :2] + boxes[:, 2:]) / 2, boxes[:, 2:] - boxes[:, :2]],
+                                    1) / np.tile(picture.size, 2)
             np.testing.assert_allclose(sample["boxes"] / sample["place"][[2, 3, 2, 3]], wanted, atol=1e-5)
             np.testing.assert_array_equal(sample["labels"], [10 + (number + place) % 3 for place in places])
             self.assertEqual(sample["image_id"], number)
@@ -192,7 +194,8 @@ class DetectionAndSegmentation(RecipeCase):
         moved = ((boxes - side) * scale + np.tile(middle, 2)).clip(0, side)
         sizes, areas = moved[:, 2:] - moved[:, :2], (boxes[:, 2:] - boxes[:, :2]).prod(1) * scale ** 2
         with np.errstate(divide="ignore", invalid="ignore"):
-            stays = (sizes > 2).all(1) & (sizes.prod(1) / areas > 0.1) & (np.maximum(sizes[:, 0] / sizes[:, 1], sizes[:, 1] / sizes[:, 0]) < 100)
+            stays = (sizes > 2).all(1) & (sizes.prod(1) / areas > 0.1) & (np.maximum(sizes[:, 0] / sizes[:, 1],
+                                                                                     sizes[:, 1] / sizes[:, 0]) < 100)
         around = np.pad(canvas, ((side, side), (side, side), (0, 0)), constant_values=114)
         ways = []
         for axis in range(2):

@@ -1,4 +1,5 @@
-"""Published recipes of self-supervision, of texts with pictures and of diffusion: each file beside its reference, with the same draws."""
+"""Published recipes of self-supervision, of texts with pictures and of diffusion: each file beside its reference, with the same
+draws."""
 import unittest
 
 import numpy as np
@@ -49,7 +50,8 @@ class PicturesAndTexts(RecipeCase):
         spec["seed"] = 17
         views = [("global-1", 224, (0.32, 1), "global-crop", "global-flip", "global-colours", 1, False),
                  ("global-2", 224, (0.32, 1), "global-crop", "global-flip", "global-colours", 0.1, True)]
-        views += [(f"local-{n}", 98, (0.05, 0.32), "random-resized-crop", "horizontal-flip", "color-jitter", 0.5, False) for n in range(1, 9)]
+        views += [(f"local-{n}", 98, (0.05, 0.32), "random-resized-crop", "horizontal-flip", "color-jitter", 0.5,
+                   False) for n in range(1, 9)]
         away = []
         for number, sample in self.samples(spec, count).items():
             for name, size, scale, crop, flip, colour, blur, solarise in views:
@@ -87,7 +89,8 @@ class PicturesAndTexts(RecipeCase):
         bucket = next(op for op in spec["output"][0]["ops"] if op["op"] == "aspect-bucket")
         sizes = [tuple(map(int, size.split("x"))) for size in bucket["sizes"]]
         self.assertEqual(len(set(sizes)), 40)
-        self.assertEqual(set(sizes) - {(width, height) for height, width in sizes}, {(704, 1344)})  # the paper's list lacks 1344 x 704
+        # the paper's list lacks 1344 x 704
+        self.assertEqual(set(sizes) - {(width, height) for height, width in sizes}, {(704, 1344)})
         self.assertTrue(all(side % 64 == 0 for size in sizes for side in size))
         self.assertTrue(all(0.9 < height * width / 1024**2 <= 1.01 for height, width in sizes))
         spec["output"][0]["ops"][-1]["dtype"] = "float32"  # numpy has no bfloat16

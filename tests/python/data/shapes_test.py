@@ -9,7 +9,8 @@ import spdld
 from case import DaemonCase
 
 SIZES = ((32, 32), (24, 40), (40, 24))  # height, width
-PICTURES = ((64, 64), (70, 66), (90, 50), (100, 60), (50, 90), (300, 40), (40, 300), (33, 32), (41, 25), (24, 40), (61, 43), (43, 61))
+PICTURES = ((64, 64), (70, 66), (90, 50), (100, 60), (50, 90), (300, 40), (40, 300), (33, 32), (41, 25), (24, 40),
+            (61, 43), (43, 61))
 COUNT, BATCH = 60, 4
 NAMES = [f"{height}x{width}" for height, width in SIZES]
 
@@ -51,7 +52,8 @@ class Shapes(DaemonCase):
 
     def bucketed(self, folder=None, layout="NHWC", **changes):
         bucket = {"op": "aspect-bucket", "sizes": NAMES, "filter": "bicubic"}
-        output = [{"name": "image", "from": "image", "ops": [{"op": "decode-image"}, bucket, {"op": "convert", "layout": layout}]},
+        output = [{"name": "image", "from": "image",
+                   "ops": [{"op": "decode-image"}, bucket, {"op": "convert", "layout": layout}]},
                   {"name": "random", "from": "image", "ops": [{"op": "decode-image"}, {**bucket, "crop": "random"},
                                                               {"op": "horizontal-flip"}]},
                   {"name": "label", "from": "class"}]

@@ -115,7 +115,7 @@ class Fit(LightningCase):
         made = []
 
         class Making(Model):
-            def train_dataloader(module):  # noqa: N805
+            def train_dataloader(module):
                 made.append(self.torch_loader())
                 return made[-1]
 

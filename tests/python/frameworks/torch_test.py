@@ -343,7 +343,8 @@ sys.path.insert(0, {folder!r})
 from case import spec_of
 dist.init_process_group("gloo")
 rank = dist.get_rank()  # 0, 1: a tensor-parallel pair; 2: alone with its data, as the half of a pair on two nodes is
-loader = spdld.torch.Loader(spec_of({pictures!r}, name="replicas", order={{"epochs": 0}}, batch={{"global_size": 4}}), dp_rank=rank // 2, dp_size=2)
+loader = spdld.torch.Loader(spec_of({pictures!r}, name="replicas", order={{"epochs": 0}}, batch={{"global_size": 4}}),
+                            dp_rank=rank // 2, dp_size=2)
 spdld.torch.check_ranks(loader)
 for epoch in range(2):
     loader.set_epoch(epoch)

@@ -81,8 +81,8 @@ def main():
     print(f"rank {options.process_index} weights {' '.join(weights)}\n", end="", flush=True)
     train.close()
     validation.close()
-    # Python is not taken down: threads of gloo still run, and one that then wants Python ends the process as if it had failed. To end the
-    # group before waits for its other processes, and now and then for ever.
+    # Python is not taken down: threads of gloo still run, and one that then wants Python ends the process as if it had failed. To
+    # end the group before waits for its other processes, and now and then for ever.
     torch.distributed.barrier()
     os._exit(0)
 

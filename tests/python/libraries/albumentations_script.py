@@ -20,9 +20,9 @@ scipy = types.ModuleType("scipy")
 scipy.special = types.ModuleType("scipy.special")
 sys.modules.update({"scipy": scipy, "scipy.special": scipy.special})
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "build" / "albumentations"))
-import albumentations  # noqa: E402
-import cv2  # noqa: E402
-from albumentations.pytorch import ToTensorV2  # noqa: E402
+import albumentations
+import cv2
+from albumentations.pytorch import ToTensorV2
 
 names = {"A": albumentations, "ToTensorV2": ToTensorV2, "cv2": cv2}
 made = []

@@ -13,7 +13,7 @@ import numpy as np
 import keras_apart
 
 keras = keras_apart.load_keras()
-import spdld.keras  # noqa: E402
+import spdld.keras
 
 STEPS = 6
 

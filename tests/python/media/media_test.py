@@ -25,7 +25,8 @@ WAVE = [{"op": "decode-audio", "rate": 22050, "seconds": 2, "pad": "keep"}, {"op
 LABEL = {"name": "label", "from": "class"}
 OUTPUTS = {
     "videos": [{"name": "clip", "from": "image", "ops": CLIP}, {"name": "views", "from": "image", "ops": VIEWS}, LABEL],
-    "sounds": [{"name": "mel", "from": "image", "ops": MEL}, {"name": "wave", "from": "image", "ragged": True, "ops": WAVE}, LABEL]}
+    "sounds": [{"name": "mel", "from": "image", "ops": MEL}, {"name": "wave", "from": "image", "ragged": True, "ops": WAVE},
+               LABEL]}
 SHAPES = {"clip": [BATCH, 4, 40, 56, 3], "times": [BATCH, 4], "valid": [BATCH, 1], "views": [BATCH, 3, 3, 4, 40, 56],
           "mel": [BATCH, 80, 100]}
 
@@ -52,8 +53,8 @@ class Media(unittest.TestCase):
 
     def spec(self, medium, cache="off"):
         endings = ",".join(SOUNDS if medium == "sounds" else (ending for ending, _ in VIDEOS))
-        return {"name": medium, "source": {"type": "image-folder", "uri": str(self.folder / medium), "extensions": endings}, "seed": 5,
-                "order": {"epochs": EPOCHS}, "cache": cache, "output": OUTPUTS[medium], "batch": {"size": BATCH}}
+        return {"name": medium, "source": {"type": "image-folder", "uri": str(self.folder / medium), "extensions": endings},
+                "seed": 5, "order": {"epochs": EPOCHS}, "cache": cache, "output": OUTPUTS[medium], "batch": {"size": BATCH}}
 
     def attach(self, daemon, spec, **options):
         loader = spdld.attach(spec, socket=daemon.socket, timeout=WAIT_S, framework="numpy", **options)
@@ -126,13 +127,14 @@ class Media(unittest.TestCase):
         numbers = [{"name": word, "from": f"json:{word}", "ops": [{"op": "parse-float"}]} for word in ("start", "end")]
         output = {**output, "from": Path(name).suffix[1:]}
         output["ops"] = [{**output["ops"][0], "start": "start", "end": "end"}, *output["ops"][1:]]
-        spec = {"name": "parts", "source": {"type": "webdataset", "uri": str(path)}, "output": [output, *numbers], "on_bad": "mask",
-                "order": {"epochs": 1, "shuffle": False}, "batch": {"size": len(parts)}}
+        spec = {"name": "parts", "source": {"type": "webdataset", "uri": str(path)}, "output": [output, *numbers],
+                "on_bad": "mask", "order": {"epochs": 1, "shuffle": False}, "batch": {"size": len(parts)}}
         return self.attach(self.daemon(4), spec).next()
 
     def test_parts_of_a_video(self):
         parts = [(0, 0.5), (0.4, 1.0), (1.2, 1.5), (0.5, 0.4), (7, 8)]  # of 1.5 s, with 15 frames a second
-        output = {"name": "clip", "ops": [{**DECODE, "frames": 4, "stride": 1, "times": "times"}, {"op": "resize", "size": [32, 32]}]}
+        output = {"name": "clip", "ops": [{**DECODE, "frames": 4, "stride": 1, "times": "times"},
+                                          {"op": "resize", "size": [32, 32]}]}
         batch = self.parts("videos", "class-0/0-0.mp4", parts, output)
         self.assertEqual(batch["mask"].tolist(), [True, True, True, False, False])
         for (start, end), times in zip(parts[:3], batch["times"]):
@@ -142,11 +144,13 @@ class Media(unittest.TestCase):
 
     def test_parts_of_a_sound(self):
         parts = [(0, 0.5), (0.25, 1.0), (1.2, 9), (2, 3)]  # of 1.5 s
-        output = {"name": "wave", "ops": [{"op": "decode-audio", "rate": 44100, "seconds": 0.25, "pick": "center", "channels": 2}]}
+        output = {"name": "wave", "ops": [{"op": "decode-audio", "rate": 44100, "seconds": 0.25, "pick": "center",
+                                           "channels": 2}]}
         for ending in ("flac", "opus"):
             name = f"class-0/{SOUNDS.index(ending)}-0.{ending}"
-            whole = self.parts("sounds", name, [(0, 9)], {"name": "wave", "ops": [{"op": "decode-audio", "rate": 44100, "channels": 2,
-                                                                                    "samples": 66150, "pick": "start"}]})["wave"][0]
+            whole = self.parts("sounds", name, [(0, 9)],
+                               {"name": "wave", "ops": [{"op": "decode-audio", "rate": 44100, "channels": 2,
+                                                         "samples": 66150, "pick": "start"}]})["wave"][0]
             batch = self.parts("sounds", name, parts, output)
             self.assertEqual(batch["mask"].tolist(), [True, True, True, False])
             for (start, end), wave in zip(parts, batch["wave"][:3]):
@@ -163,13 +167,14 @@ class Media(unittest.TestCase):
                  "c.mkv": "-c:v mpeg4 -c:a pcm_s16le", "d.mp4": "-c:v libx264 -c:a aac -b:a 256k"}
         (Path(made.name) / "one").mkdir()
         for name, codecs in cases.items():
-            ffmpeg("-f", "lavfi", "-i", "testsrc2=size=96x64:rate=25:duration=4", "-f", "lavfi", "-i", f"aevalsrc=t/{scale}:s=48000:d=4",
-                   "-pix_fmt", "yuv420p", *codecs.split(), str(Path(made.name) / "one" / name))
+            ffmpeg("-f", "lavfi", "-i", "testsrc2=size=96x64:rate=25:duration=4", "-f", "lavfi", "-i",
+                   f"aevalsrc=t/{scale}:s=48000:d=4", "-pix_fmt", "yuv420p", *codecs.split(), str(Path(made.name) / "one" / name))
         clip = {**DECODE, "frames": 4, "stride": 5, "times": "times"}
-        outputs = [{"name": "wave", "from": "image", "ops": [{"op": "decode-audio", "rate": rate, "seconds": 0.8, "clip": "clip"}]},
+        outputs = [{"name": "wave", "from": "image",
+                    "ops": [{"op": "decode-audio", "rate": rate, "seconds": 0.8, "clip": "clip"}]},
                    {"name": "clip", "from": "image", "ops": [clip, {"op": "resize", "size": [32, 32]}]}]
-        spec = {"name": "both", "source": {"type": "image-folder", "uri": made.name, "extensions": "mov,mkv,mp4"}, "output": outputs,
-                "order": {"epochs": 8, "shuffle": False}, "batch": {"size": len(cases)}}
+        spec = {"name": "both", "source": {"type": "image-folder", "uri": made.name, "extensions": "mov,mkv,mp4"},
+                "output": outputs, "order": {"epochs": 8, "shuffle": False}, "batch": {"size": len(cases)}}
         starts = set()
         loader = self.attach(self.daemon(4), spec)
         for _ in range(8):
@@ -186,12 +191,15 @@ class Media(unittest.TestCase):
         self.addCleanup(made.cleanup)
         (Path(made.name) / "one").mkdir()
         ffmpeg("-f", "lavfi", "-i", "testsrc2=size=96x64:rate=25:duration=2", "-itsoffset", "0.5", "-f", "lavfi", "-i",
-               "aevalsrc=0.5:s=16000:d=1.5", "-pix_fmt", "yuv420p", "-c:v", "mpeg4", "-c:a", "flac", str(Path(made.name) / "one" / "a.mkv"))
+               "aevalsrc=0.5:s=16000:d=1.5", "-pix_fmt", "yuv420p", "-c:v", "mpeg4", "-c:a", "flac",
+               str(Path(made.name) / "one" / "a.mkv"))
         outputs = [{"name": "clip", "from": "image", "ops": [{**DECODE, "pick": "start"}, {"op": "resize", "size": [32, 32]}]},
-                   {"name": "wave", "from": "image", "ops": [{"op": "decode-audio", "rate": 16000, "seconds": 1, "clip": "clip"}]},
+                   {"name": "wave", "from": "image",
+                    "ops": [{"op": "decode-audio", "rate": 16000, "seconds": 1, "clip": "clip"}]},
                    {"name": "kept", "from": "image", "ragged": True,
                     "ops": [{"op": "decode-audio", "rate": 16000, "seconds": 1, "clip": "clip", "pad": "keep"}]},
-                   {"name": "beyond", "from": "image", "ops": [{"op": "decode-audio", "rate": 16000, "seconds": 3, "clip": "clip"}]}]
+                   {"name": "beyond", "from": "image",
+                    "ops": [{"op": "decode-audio", "rate": 16000, "seconds": 3, "clip": "clip"}]}]
         spec = {"name": "late", "source": {"type": "image-folder", "uri": made.name, "extensions": "mkv"}, "output": outputs,
                 "order": {"epochs": 1}, "batch": {"size": 1}}
         batch = self.attach(self.daemon(1), spec).next()
@@ -208,7 +216,8 @@ class Media(unittest.TestCase):
         folder = Path(made.name)
         for name in ("mp4", "mkv"):
             (folder / name / "one").mkdir(parents=True)
-        ffmpeg("-f", "lavfi", "-i", "testsrc2=size=320x240:rate=15:duration=20", "-vf", "noise=alls=60:allf=t", "-pix_fmt", "yuv420p",
+        ffmpeg("-f", "lavfi", "-i", "testsrc2=size=320x240:rate=15:duration=20", "-vf", "noise=alls=60:allf=t",
+               "-pix_fmt", "yuv420p",
                "-c:v", "libx264", "-preset", "ultrafast", "-g", "15", str(folder / "mp4" / "one" / "a.mp4"))
         ffmpeg("-i", str(folder / "mp4" / "one" / "a.mp4"), "-c", "copy", str(folder / "mkv" / "one" / "a.mkv"))
         return folder
@@ -216,9 +225,10 @@ class Media(unittest.TestCase):
     def clips_of(self, daemon, folder, cache="auto", epochs=6):
         """The clips of all epochs, and the bytes that were fetched for them."""
         name = f"large-{next(self.numbers)}"
-        spec = {"name": name, "source": {"type": "image-folder", "uri": str(folder), "extensions": "mp4,mkv"}, "cache": cache, "seed": 3,
-                "order": {"epochs": epochs}, "batch": {"size": 1},
-                "output": [{"name": "clip", "from": "image", "ops": [{**DECODE, "times": "times"}, {"op": "resize", "size": [60, 80]}]}]}
+        spec = {"name": name, "source": {"type": "image-folder", "uri": str(folder), "extensions": "mp4,mkv"},
+                "cache": cache, "seed": 3, "order": {"epochs": epochs}, "batch": {"size": 1},
+                "output": [{"name": "clip", "from": "image",
+                            "ops": [{**DECODE, "times": "times"}, {"op": "resize", "size": [60, 80]}]}]}
         loader = self.attach(daemon, spec)
         clips = [batch["clip"].copy() for _ in range(epochs) for batch in loader]
         stages = spdld.query("describe", name, socket=daemon.socket)["stages"]
@@ -260,10 +270,11 @@ class Media(unittest.TestCase):
         outputs = [{"name": name, "from": "image", "ops": [{"op": "decode-audio", "rate": rate, "seconds": 2, "draw": name}]}
                    for name, rate in (("wave", 16000), ("low", 8000))]
         daemon, wanted = self.daemon(2), None
-        for number, (container, cache) in enumerate((("flac", "off"), ("m4a", "off"), ("m4a", "auto"), ("m4a", "auto"), ("flac", "auto"))):
+        for number, (container, cache) in enumerate((("flac", "off"), ("m4a", "off"), ("m4a", "auto"), ("m4a", "auto"),
+                                                     ("flac", "auto"))):
             name = f"sound-{number}"
-            spec = {"name": name, "source": {"type": "image-folder", "uri": str(folder / container), "extensions": "m4a,flac"}, "seed": 3,
-                    "cache": cache, "order": {"epochs": 5}, "batch": {"size": 1}, "output": outputs}
+            spec = {"name": name, "source": {"type": "image-folder", "uri": str(folder / container), "extensions": "m4a,flac"},
+                    "seed": 3, "cache": cache, "order": {"epochs": 5}, "batch": {"size": 1}, "output": outputs}
             loader = self.attach(daemon, spec)
             waves = [(batch["wave"].copy(), batch["low"].copy()) for _ in range(5) for batch in loader]
             stages = spdld.query("describe", name, socket=daemon.socket)["stages"]
@@ -282,20 +293,21 @@ class Media(unittest.TestCase):
         self.clips_of(daemon, folder / "mp4")
         path = folder / "mp4" / "one" / "a.mp4"
         path.unlink()
-        ffmpeg("-f", "lavfi", "-i", "testsrc2=size=320x240:rate=15:duration=20", "-vf", "hflip,noise=alls=60:allf=t", "-pix_fmt", "yuv420p",
-               "-c:v", "libx264", "-preset", "ultrafast", "-g", "10", str(path))
+        ffmpeg("-f", "lavfi", "-i", "testsrc2=size=320x240:rate=15:duration=20", "-vf", "hflip,noise=alls=60:allf=t",
+               "-pix_fmt", "yuv420p", "-c:v", "libx264", "-preset", "ultrafast", "-g", "10", str(path))
         clips, _ = self.clips_of(daemon, folder / "mp4")
         wanted, _ = self.clips_of(self.daemon(1), folder / "mp4", "off")
         np.testing.assert_array_equal(clips, wanted)
 
     def clips(self, words, rows):
-        """The rows of an epoch, each once: of a record and a part, the frames' luma, their times and how many lie within the video."""
+        """The rows of an epoch, each once: of a record and a part, the frames' luma, their times and how many lie within the
+        video."""
         decode = {"op": "decode-video", "pick": "row", "colours": "grey", "times": "times", "valid": "valid", **words}
         numbers = [{"name": name, "from": f"row.{name}"} for name in ("record", "part")]
         clip = {"name": "clip", "from": "image", "ops": [decode, {"op": "center-crop", "size": [112, 176]},
                                                          {"op": "convert", "dtype": "uint8"}]}
-        spec = {**self.spec("videos"), "name": "clips", "rows": {"kind": "clips", "from": "image", **rows}, "output": [clip, *numbers],
-                "order": {"epochs": 1}}
+        spec = {**self.spec("videos"), "name": "clips", "rows": {"kind": "clips", "from": "image", **rows},
+                "output": [clip, *numbers], "order": {"epochs": 1}}
         found = {}
         daemon = self.daemon(4)
         for loader in [self.attach(daemon, spec, rank=rank, world_size=2) for rank in range(2)]:
@@ -327,7 +339,8 @@ class Media(unittest.TestCase):
                             break
                         clip, times, valid = found[record, part]
                         self.assertEqual(valid.tolist(), [len(wanted)])
-                        np.testing.assert_allclose(times[:len(wanted)], (part * step + np.arange(len(wanted))) * stride / 15, atol=2e-3)
+                        np.testing.assert_allclose(times[:len(wanted)], (part * step + np.arange(len(wanted))) * stride / 15,
+                                                   atol=2e-3)
                         filled = np.concatenate([wanted, np.repeat(video[-1:], frames - len(wanted), 0)])
                         far = np.abs(clip.reshape(filled.shape).astype(int) - filled)
                         self.assertLess(np.square(far).mean(), 1, (record, part))

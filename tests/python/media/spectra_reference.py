@@ -1,4 +1,5 @@
-"""Spectrograms and cepstral coefficients of a sound as librosa, torchaudio, Kaldi and Whisper define them, written out in numpy."""
+"""Spectrograms and cepstral coefficients of a sound as librosa, torchaudio, Kaldi and Whisper define them, written out in
+numpy."""
 import numpy as np
 
 EPSILON = 2.0 ** -23  # of Kaldi's floats, below which it takes no logarithm

@@ -26,7 +26,8 @@ def sound():
 
 def wav_of(samples):
     data = samples.astype("<f4").tobytes()
-    head = struct.pack("<4sI4s4sIHHIIHH4sI", b"RIFF", 36 + len(data), b"WAVE", b"fmt ", 16, 3, 1, RATE, 4 * RATE, 4, 32, b"data", len(data))
+    head = struct.pack("<4sI4s4sIHHIIHH4sI", b"RIFF", 36 + len(data), b"WAVE", b"fmt ", 16, 3, 1, RATE, 4 * RATE, 4, 32,
+                       b"data", len(data))
     return head + data
 
 
@@ -46,9 +47,10 @@ class Spectra(unittest.TestCase):
         """What each operation gives, by its number."""
         decode = {"op": "decode-audio", "rate": RATE, **({} if ragged else {"samples": SAMPLES})}
         form = {"ragged": True, "length_max": 1000} if ragged else {}
-        outputs = [{"name": f"x{number}", "from": "image", "ops": [decode, operation], **form} for number, operation in enumerate(operations)]
-        spec = {"name": "spectra", "source": {"type": "image-folder", "uri": str(self.folder), "extensions": "wav"}, "output": outputs,
-                "order": {"epochs": 1, "shuffle": False}, "batch": {"size": 1}}
+        outputs = [{"name": f"x{number}", "from": "image", "ops": [decode, operation],
+                    **form} for number, operation in enumerate(operations)]
+        spec = {"name": "spectra", "source": {"type": "image-folder", "uri": str(self.folder), "extensions": "wav"},
+                "output": outputs, "order": {"epochs": 1, "shuffle": False}, "batch": {"size": 1}}
         loader = spdld.attach(spec, socket=self.daemon.socket, timeout=WAIT_S, framework="numpy", group=self.id())
         self.addCleanup(loader.close)
         batch = loader.next()
@@ -67,7 +69,8 @@ class Spectra(unittest.TestCase):
         of = {"op": "spectrogram"}
         torchaudio, whisper, librosa, kaldi, narrow, decibels, first = self.outputs([
             {**of, "preset": "torchaudio"}, {**of, "preset": "whisper"}, {**of, "preset": "librosa"}, {**of, "preset": "kaldi"},
-            {**of, "preset": "librosa", "window": 800, "values": "power"}, {**of, "preset": "torchaudio", "values": "db", "top_db": 60},
+            {**of, "preset": "librosa", "window": 800, "values": "power"},
+            {**of, "preset": "torchaudio", "values": "db", "top_db": 60},
             {**of, "preset": "torchaudio", "layout": "frames-first"}])
         wanted = reference.power(reference.torchaudio_frames(self.samples))
         self.check_power(torchaudio, wanted.T)
@@ -90,9 +93,11 @@ class Spectra(unittest.TestCase):
         of = {"op": "mfcc"}
         decibel = 10 / np.log(10) * np.sqrt(128)  # of a coefficient, where all of 128 levels change
         librosa, lifted, torchaudio, logarithm, kaldi, energy, bounded = self.outputs([
-            {**of, "preset": "librosa"}, {**of, "preset": "librosa", "coefficients": 13, "lifter": 22}, {**of, "preset": "torchaudio"},
+            {**of, "preset": "librosa"}, {**of, "preset": "librosa", "coefficients": 13, "lifter": 22},
+            {**of, "preset": "torchaudio"},
             {**of, "preset": "torchaudio", "values": "log", "coefficients": 20}, {**of, "preset": "kaldi"},
-            {**of, "preset": "kaldi", "energy": True, "coefficients": 10, "lifter": 10}, {**of, "preset": "librosa", "top_db": 40}])
+            {**of, "preset": "kaldi", "energy": True, "coefficients": 10, "lifter": 10},
+            {**of, "preset": "librosa", "top_db": 40}])
         self.check_levels(librosa, reference.librosa_mfcc(self.samples, RATE).T, decibel)
         self.check_levels(lifted, reference.librosa_mfcc(self.samples, RATE, 13, 22).T, 12 * decibel)
         self.check_levels(bounded, reference.librosa_mfcc(self.samples, RATE, top_db=40).T, decibel)
@@ -114,7 +119,8 @@ class Spectra(unittest.TestCase):
 
     def test_what_no_coefficients_can_be_made_of(self):
         for operation, words in (({"op": "mfcc", "preset": "librosa", "coefficients": 129}, "129 `coefficients` of 128 bands"),
-                                 ({"op": "mfcc", "preset": "librosa", "energy": True}, "has `energy`, which the preset \"kaldi\" alone"),
+                                 ({"op": "mfcc", "preset": "librosa", "energy": True},
+                                  "has `energy`, which the preset \"kaldi\" alone"),
                                  ({"op": "mfcc", "preset": "kaldi", "f_max": 9000}, "above half the rate"),
                                  ({"op": "spectrogram", "preset": "librosa", "n_fft": 1001}, "odd `n_fft`")):
             with self.subTest(words=words), self.assertRaisesRegex(spdld.Error, words):

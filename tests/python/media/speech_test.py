@@ -75,11 +75,13 @@ class SpeechLengths(unittest.TestCase):
         for last in ("short", "drop"):
             for world_size in (1, 2, 3):
                 with self.subTest(last=last, world_size=world_size):
-                    loaders = [spdld.attach(self.spec(last), socket=self.daemon.socket, rank=rank, world_size=world_size, timeout=WAIT_S,
+                    loaders = [spdld.attach(self.spec(last), socket=self.daemon.socket, rank=rank,
+                                            world_size=world_size, timeout=WAIT_S,
                                             framework="numpy", group=f"{last}-{world_size}") for rank in range(world_size)]
                     of_ranks = [self.steps(loader) for loader in loaders]
                     for loader, seen in zip(loaders, of_ranks):
-                        self.assertEqual([place for place, _ in seen], [(e, s) for e in range(EPOCHS) for s in range(len(loaders[0]))])
+                        self.assertEqual([place for place, _ in seen],
+                                         [(e, s) for e in range(EPOCHS) for s in range(len(loaders[0]))])
                         loader.close()
                     for epoch in range(EPOCHS):
                         ids = [i for seen in of_ranks for (e, _), step in seen if e == epoch for i in step]

@@ -22,39 +22,52 @@ loader = DataLoader(data, batch_size=4)
 """
 # What is put before `made = Compose([Resize(40)])`, or in its place.
 OTHERS = [
-    "class Resize: pass\n", "class Resize(T.Resize): pass\n", "def Resize(size): return T.CenterCrop(size)\n", "Resize = T.CenterCrop\n",
+    "class Resize: pass\n", "class Resize(T.Resize): pass\n", "def Resize(size): return T.CenterCrop(size)\n",
+    "Resize = T.CenterCrop\n",
     "if x:\n    Resize = T.CenterCrop\n", "from mine import Resize\n", "from .mine import Resize\n", "import mine as Resize\n",
-    "try:\n    from mine import Resize\nexcept ImportError:\n    pass\n", "for Resize in steps: pass\n", "with open('x') as Resize: pass\n",
-    "try: pass\nexcept OSError as Resize: pass\n", "(Resize := T.CenterCrop)\n", "Resize, other = T.CenterCrop, 3\n", "del Resize\n",
-    "def change():\n    global Resize\n    Resize = T.CenterCrop\n", "from mine import *\n",
-    "from torchvision.transforms.v2 import *\n", "match x:\n    case [Resize]: pass\n", "[Resize := y for y in z]\n", "Resize += 1\n",
+    "try:\n    from mine import Resize\nexcept ImportError:\n    pass\n", "for Resize in steps: pass\n",
+    "with open('x') as Resize: pass\n",
+    "try: pass\nexcept OSError as Resize: pass\n", "(Resize := T.CenterCrop)\n", "Resize, other = T.CenterCrop, 3\n",
+    "del Resize\n", "def change():\n    global Resize\n    Resize = T.CenterCrop\n", "from mine import *\n",
+    "from torchvision.transforms.v2 import *\n", "match x:\n    case [Resize]: pass\n", "[Resize := y for y in z]\n",
+    "Resize += 1\n",
 ]
 # Lines that give torchvision's own class another meaning, by whatever name it is called.
 PATCHES = [
     "T.Resize = T.CenterCrop\n", "torchvision.transforms.Resize = T.CenterCrop\n", "torchvision.transforms = mine\n",
-    "T.Resize.forward = lambda self, picture: picture\n", "setattr(T, 'Resize', T.CenterCrop)\n", "setattr(T, name, T.CenterCrop)\n",
-    "delattr(torchvision.transforms, 'Resize')\n", "T.__dict__['Resize'] = T.CenterCrop\n", "torchvision.transforms.transforms.Resize = 3\n",
+    "T.Resize.forward = lambda self, picture: picture\n", "setattr(T, 'Resize', T.CenterCrop)\n",
+    "setattr(T, name, T.CenterCrop)\n",
+    "delattr(torchvision.transforms, 'Resize')\n", "T.__dict__['Resize'] = T.CenterCrop\n",
+    "torchvision.transforms.transforms.Resize = 3\n",
 ]
 # Lines that may change any name, so that the whole file has a gap.
-DOUBTS = ["exec(open('settings.py').read())", "globals()['Resize'] = 3", "g = globals()", "globals().update(x)", "vars()['Resize'] = 3",
-          "vars(torchvision.transforms)['Resize'] = 3", "import sys\nsys.modules['torchvision'] = mine",
-          "import importlib\nimportlib.reload(torchvision)", "from unittest import mock\nmock.patch('torchvision.transforms.Resize')"]
+DOUBTS = ["exec(open('settings.py').read())", "globals()['Resize'] = 3", "g = globals()", "globals().update(x)",
+          "vars()['Resize'] = 3", "vars(torchvision.transforms)['Resize'] = 3", "import sys\nsys.modules['torchvision'] = mine",
+          "import importlib\nimportlib.reload(torchvision)",
+          "from unittest import mock\nmock.patch('torchvision.transforms.Resize')"]
 # Lines that may change a list, a transform or a data set after it was made.
 CHANGES = [
-    "other = steps\nother.append(T.ToTensor())", "steps[0] = T.CenterCrop(3)", "steps += [T.ToTensor()]", "del steps[0]", "steps.shuffle()",
-    "made.transforms.append(T.ToTensor())", "made.transforms[0].size = 7", "other = made.transforms\nother.pop()", "change(steps)",
-    "change([made])", "change(all=dict(x=made))", "kept.all = steps\nkept.all.pop()", "kept['x'] = made", "def give(): return made",
-    "for step in made.transforms:\n    step.size = 7", "for step in steps: step.size = 7", "[change(step) for step in made.transforms]",
+    "other = steps\nother.append(T.ToTensor())", "steps[0] = T.CenterCrop(3)", "steps += [T.ToTensor()]", "del steps[0]",
+    "steps.shuffle()",
+    "made.transforms.append(T.ToTensor())", "made.transforms[0].size = 7", "other = made.transforms\nother.pop()",
+    "change(steps)",
+    "change([made])", "change(all=dict(x=made))", "kept.all = steps\nkept.all.pop()", "kept['x'] = made",
+    "def give(): return made",
+    "for step in made.transforms:\n    step.size = 7", "for step in steps: step.size = 7",
+    "[change(step) for step in made.transforms]",
     "first = steps[0]\nfirst.size = 7", "both = [made, made]\nboth[0].transforms.pop()", "setattr(made, 'transforms', [])",
-    "data = ImageFolder('/a', made)\ndata.transform.transforms.insert(0, T.CenterCrop(3))", "T.Compose(steps).transforms.append(3)",
+    "data = ImageFolder('/a', made)\ndata.transform.transforms.insert(0, T.CenterCrop(3))",
+    "T.Compose(steps).transforms.append(3)",
     "(lambda: made)()", "pair = (made, 3)\nchange(pair)", "def own():\n    steps.append(3)", "with made as x: pass",
 ]
 # Lines that change nothing.
 HARMLESS = [
-    "print(made, len(steps))", "torch.backends.cudnn.benchmark = True", "class Net(torch.nn.Module):\n    size = 3", "if made: pass",
-    "def other():\n    Resize = 3\n    T = 4\n    steps = []\n    steps.append(3)\n    return steps", "logger.info('%s', made)", "made(picture)",
-    "count = len(made.transforms)", "print(f'{made}')", "x = [step for step in made.transforms]", "args = vars(parser)", "y = globals()['x']",
-    "import torchvision.transforms.functional", "from torchvision.transforms import Resize", "os.x = 3",
+    "print(made, len(steps))", "torch.backends.cudnn.benchmark = True", "class Net(torch.nn.Module):\n    size = 3",
+    "if made: pass",
+    "def other():\n    Resize = 3\n    T = 4\n    steps = []\n    steps.append(3)\n    return steps", "logger.info('%s', made)",
+    "made(picture)",
+    "count = len(made.transforms)", "print(f'{made}')", "x = [step for step in made.transforms]", "args = vars(parser)",
+    "y = globals()['x']", "import torchvision.transforms.functional", "from torchvision.transforms import Resize", "os.x = 3",
     "def f(T): return T.Resize(3)", "lambda Resize: Resize", "[Resize for Resize in x]", "T: object", "steps == made.transforms",
 ]
 
@@ -70,7 +83,8 @@ def read(text):
 
 class Names(unittest.TestCase):
     def test_a_name_with_another_meaning_is_a_gap(self):
-        cases = [(line, "Compose([Resize(40)])") for line in OTHERS + PATCHES] + [(line, "T.Compose([T.Resize(40)])") for line in PATCHES]
+        cases = [(line, "Compose([Resize(40)])") for line in OTHERS + PATCHES] + [(line, "T.Compose([T.Resize(40)])")
+                                                                                  for line in PATCHES]
         for line, expression in cases:
             made = f"made = {expression}\n"
             for text in (line + made, made + line):
@@ -131,8 +145,8 @@ class Names(unittest.TestCase):
         self.assertIn('op = "center-crop", size = 40', texts[1])
 
     def test_members_of_modules_are_no_values(self):
-        for expression in ("config.SIZE", "config.SIZE * 2", "-config.SIZE", "int(config.SIZE)", "str(config.SIZE)", "list(config.SIZE)",
-                           "os.path.join(config.SIZE, 'a')", "[config.SIZE, 3]", "config.SIZE + 'a'"):
+        for expression in ("config.SIZE", "config.SIZE * 2", "-config.SIZE", "int(config.SIZE)", "str(config.SIZE)",
+                           "list(config.SIZE)", "os.path.join(config.SIZE, 'a')", "[config.SIZE, 3]", "config.SIZE + 'a'"):
             for call in ("Resize({})", "T.CenterCrop({})", "T.RandomRotation({})", "T.Pad({})", "T.RandomRotation(3, fill={})",
                          "Resize(3, interpolation={})", "T.RandomRotation(3, expand={})"):
                 with self.subTest(call.format(expression)):
@@ -140,16 +154,22 @@ class Names(unittest.TestCase):
                     self.assertEqual(len(faults), 1)
 
     def test_enumerators_of_other_modules_are_gaps(self):
-        for expression in ("mine.InterpolationMode.BICUBIC", "mine.BICUBIC", "InterpolationMode.BICUBIC", "'bicubic'", "torch.BICUBIC",
-                           "T.BICUBIC", "T.InterpolationMode(bicubic)", "T.InterpolationMode('BICUBIC')", "T.InterpolationMode(3)", "PIL.Image.BICUBIC"):
+        for expression in ("mine.InterpolationMode.BICUBIC", "mine.BICUBIC", "InterpolationMode.BICUBIC", "'bicubic'",
+                           "torch.BICUBIC",
+                           "T.BICUBIC", "T.InterpolationMode(bicubic)", "T.InterpolationMode('BICUBIC')",
+                           "T.InterpolationMode(3)", "PIL.Image.BICUBIC"):
             with self.subTest(expression):
-                _, faults, _ = read(f"import mine\nfrom mine import InterpolationMode\nmade = T.Compose([Resize(3, {expression})])\n")
+                _, faults, _ = read("import mine\nfrom mine import InterpolationMode\n"
+                                    f"made = T.Compose([Resize(3, {expression})])\n")
                 self.assertEqual(len(faults), 1)
 
     def test_members_that_are_no_calls_of_classes_are_gaps(self):
-        for member in ("Resize", "T.Resize", "T.Resize(3) if x else T.Resize(4)", "*steps", "make()", "T.functional.resize", "3", "None",
-                       "[Resize(3)]", "functools.partial(T.Resize, 3)()", "getattr(T, 'Resize')(3)", "T.Resize(*sizes)", "T.Resize(**sizes)",
-                       "T.Resize(3, size=4)", "T.Resize(3)(4)", "T.transforms.Resize.Resize(3)", "T.Resizes(3)", "mine.transforms.Resize(3)"):
+        for member in ("Resize", "T.Resize", "T.Resize(3) if x else T.Resize(4)", "*steps", "make()", "T.functional.resize", "3",
+                       "None",
+                       "[Resize(3)]", "functools.partial(T.Resize, 3)()", "getattr(T, 'Resize')(3)", "T.Resize(*sizes)",
+                       "T.Resize(**sizes)",
+                       "T.Resize(3, size=4)", "T.Resize(3)(4)", "T.transforms.Resize.Resize(3)", "T.Resizes(3)",
+                       "mine.transforms.Resize(3)"):
             with self.subTest(member):
                 try:
                     operations, faults, _ = read(f"made = T.Compose([{member}])\n")

@@ -14,22 +14,30 @@ from spdld import migrate
 FOLDER = Path(__file__).resolve().parent / "styles"
 CTL = os.environ.get("SPDLD_CTL", "")
 PLAIN, FLIP = "convert", "horizontal-flip"
-# (script, data set): arguments, then uri, (size, last) of a batch, shuffle, and the operations behind decode-image by name and size.
+# (script, data set): arguments, then uri, (size, last) of a batch, shuffle, and the operations behind decode-image by name and
+# size.
 WHOLE = {
-    ("imagenet_example", "train"): ([], "imagenet/train", (256, "short"), True, [("random-resized-crop", 224), FLIP, "normalize"]),
+    ("imagenet_example", "train"): ([], "imagenet/train", (256, "short"), True,
+                                    [("random-resized-crop", 224), FLIP, "normalize"]),
     ("imagenet_example", "val"): (["--args=-b 32 /data/in"], "/data/in/val", (32, "short"), False,
                                   [("resize", 256), ("center-crop", 224), "normalize"]),
-    ("transfer_learning", "train"): ([], "data/insects/train", (4, "short"), True, [("random-resized-crop", 224), FLIP, "normalize"]),
-    ("transfer_learning", "val"): ([], "data/insects/val", (4, "short"), True, [("resize", 256), ("center-crop", 224), "normalize"]),
+    ("transfer_learning", "train"): ([], "data/insects/train", (4, "short"), True,
+                                     [("random-resized-crop", 224), FLIP, "normalize"]),
+    ("transfer_learning", "val"): ([], "data/insects/val", (4, "short"), True,
+                                   [("resize", 256), ("center-crop", 224), "normalize"]),
     ("data_module", "train"): ([], "/data/food/train", (64, "drop"), True, [("random-resized-crop", 224), FLIP, "normalize"]),
-    ("data_module", "val"): (["--args=--bs=5"], "/data/food/val", (5, "short"), False, [("resize", 256), ("center-crop", 224), "normalize"]),
+    ("data_module", "val"): (["--args=--bs=5"], "/data/food/val", (5, "short"), False,
+                             [("resize", 256), ("center-crop", 224), "normalize"]),
     ("hyperparameters", "train"): ([], "/data/birds/train", (16, "drop"), True, [("random-resized-crop", 192), FLIP, PLAIN]),
     ("hyperparameters", "val"): ([], "/data/birds/val", (16, "short"), False, [("resize", [192, 192]), PLAIN]),
-    ("constants", None): ([], "/data/flowers/train_128", (48, "short"), True, [("resize", 160), ("random-crop", 128), "normalize"]),
+    ("constants", None): ([], "/data/flowers/train_128", (48, "short"), True,
+                          [("resize", 160), ("random-crop", 128), "normalize"]),
     ("dataclass_settings", "train"): ([], "/data/cats/train", (20, "short"), True, [("resize", [96, 96]), FLIP, PLAIN]),
     ("dataclass_settings", "val"): ([], "/data/cats/val", (20, "short"), False, [("resize", [96, 96]), PLAIN]),
-    ("class_of_settings", None): ([], "../input/leaves/train", (24, "short"), True, [("random-resized-crop", 256), "vertical-flip", PLAIN]),
-    ("dict_of_settings", None): ([], "/data/dogs/test", (10, "drop"), False, [("resize", 112), ("center-crop", 112), "normalize"]),
+    ("class_of_settings", None): ([], "../input/leaves/train", (24, "short"), True,
+                                  [("random-resized-crop", 256), "vertical-flip", PLAIN]),
+    ("dict_of_settings", None): ([], "/data/dogs/test", (10, "drop"), False,
+                                 [("resize", 112), ("center-crop", 112), "normalize"]),
     ("builders", "train"): ([], "/data/imagenet/train", (64, "drop"), True,
                             [("random-resized-crop", 224), FLIP, "color-jitter", "normalize"]),
     ("builders", "val"): (["--args=--input_size 64"], "/data/imagenet/val", (96, "short"), False,
@@ -42,15 +50,18 @@ WHOLE = {
     ("option_groups", None): (["--args=/data/own --size 30 40 --no-shuffle --more 3"], "/data/own/train", (12, "short"), False,
                               [("resize", [30, 40]), PLAIN]),
     ("mixing", None): ([], "/data/food/train", (16, "short"), True, [("random-resized-crop", 48), PLAIN]),
-    ("accelerate_style", None): (["--args=--data_dir /data/cars"], "/data/cars", (64, "short"), True, [("random-resized-crop", 176), PLAIN]),
+    ("accelerate_style", None): (["--args=--data_dir /data/cars"], "/data/cars", (64, "short"), True,
+                                 [("random-resized-crop", 176), PLAIN]),
 }
 # (script, data set): the exit code, and parts of what is said, each with the page that helps where there is one.
 NAMED = {
     ("imagenet_example", "train", "--args=--multiprocessing-distributed --world-size 1 --rank 0"):
         (1, ["batch_size = args.batch_size, which the script sets in 2 places"]),
-    ("imagenet_example", "train", "--args=--batch 3 --nothing"): (2, ["would not run with these arguments: unrecognized arguments: --nothing"]),
-    ("references", "train"): (1, ["args.data_path, which line 53 of the script may change (--data-path gives '/datasets01/imagenet')",
-                                  "batch_size = args.batch_size, which line 53 of the script may change (--batch-size gives 32)"]),
+    ("imagenet_example", "train",
+     "--args=--batch 3 --nothing"): (2, ["would not run with these arguments: unrecognized arguments: --nothing"]),
+    ("references", "train"): (
+        1, ["args.data_path, which line 53 of the script may change (--data-path gives '/datasets01/imagenet')",
+            "batch_size = args.batch_size, which line 53 of the script may change (--batch-size gives 32)"]),
     ("references", "test"): (1, ["transforms[0], Resize: it needs args.val_resize_size"]),
     ("option_groups", None): (1, ["root, without which the script does not run: give it by --args"]),
     ("accelerate_style", None): (1, ["--data_dir, without which the script does not run: give it by --args"]),
@@ -59,7 +70,8 @@ NAMED = {
     ("timm_transform", None): (1, ["create_transform: it makes transforms of timm: spdld.torch.from_transforms takes"]),
     ("cifar", None): (1, ["torchvision.datasets.CIFAR10 is a data set of torchvision", "docs/pipelines.md"]),
     ("random_split", None): (1, ["torch.utils.data.random_split gives a part of the samples: docs/order.md"]),
-    ("albumentations_class", None): (2, ["is a transform of albumentations: docs/torchvision.md", "the class Leaves reads samples by code", "docs/pipelines.md"]),
+    ("albumentations_class", None): (2, ["is a transform of albumentations: docs/torchvision.md",
+                                         "the class Leaves reads samples by code", "docs/pipelines.md"]),
     ("hugging_face", None): (2, ["datasets.load_dataset is a data set of Hugging Face", "docs/pipelines.md"]),
     ("keras_folder", None): (2, ["keras.utils.image_dataset_from_directory", "docs/pipelines.md"]),
     ("web_archives", None): (1, ["webdataset.WebDataset reads archives", "docs/pipelines.md"]),
@@ -109,7 +121,8 @@ class Styles(unittest.TestCase):
 
     def test_the_options_that_were_read_are_told(self):
         done = self.migrated("builders", "train", "--args", "--batch_size 9")
-        self.assertIn("the values of the script's options: --batch_size = 9, --color_jitter = 0.3, --data_path = '/data/imagenet'", done.stderr)
+        self.assertIn("the values of the script's options: --batch_size = 9, --color_jitter = 0.3, "
+                      "--data_path = '/data/imagenet'", done.stderr)
         self.assertIn("with the arguments '--batch_size 9': --batch_size = 9", self.file.read_text())
         self.migrated("builders", "train")
         self.assertIn("runs without arguments, so with the defaults", self.file.read_text())

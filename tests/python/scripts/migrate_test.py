@@ -43,7 +43,8 @@ OTHER = """
     size = 30
     size = 40
     data = datasets.ImageFolder("pictures", T.Compose(
-        [T.Lambda(print), T.CenterCrop(size), T.Compose(steps), T.RandomCrop(args.size), augment, T.LinearTransformation(a, b), T.Resize((20, 20))]),
+        [T.Lambda(print), T.CenterCrop(size), T.Compose(steps), T.RandomCrop(args.size), augment, T.LinearTransformation(a, b),
+         T.Resize((20, 20))]),
         loader=read)
     loader = DataLoader(data, batch_size=args.batch, sampler=own(data), collate_fn=collate)
 """
@@ -58,7 +59,8 @@ class Migrate(DaemonCase):
     def run_on(self, text, *arguments):
         script = self.made / "script.py"
         script.write_text(IMPORTS + textwrap.dedent(text))
-        return subprocess.run([sys.executable, "-m", "spdld.migrate", script, *arguments], capture_output=True, text=True, timeout=60)
+        return subprocess.run([sys.executable, "-m", "spdld.migrate", script, *arguments], capture_output=True,
+                              text=True, timeout=60)
 
     def translated(self, text, *arguments, rc=0):
         """The pipeline, which spdlctl takes, and what was said on stderr."""
@@ -72,7 +74,8 @@ class Migrate(DaemonCase):
         lines = file.read_text().splitlines()
         for number, gap in enumerate(made.get("gaps", [])):
             line = 1 + lines.index(f"  {json.dumps(gap)},")
-            self.assertIn(f"{file}:{line}: gaps[{number}]: names a part that was not translated: {gap}", checked.stdout + checked.stderr)
+            self.assertIn(f"{file}:{line}: gaps[{number}]: names a part that was not translated: {gap}",
+                          checked.stdout + checked.stderr)
             self.assertIn(f"not translated: {gap}", done.stderr)
         return made, done.stderr
 
@@ -114,8 +117,10 @@ class Migrate(DaemonCase):
             self.attach(str(self.made / "made.toml"))
 
     def test_what_the_text_does_not_tell_is_not_written(self):
-        made, _ = self.translated('import config\nfrom config import ROOT\ndata = ImageFolder(ROOT + "/train", T.Compose([T.Resize((20, 20))]))\n'
-                                  "DataLoader(data, batch_size=config.BATCH, shuffle=config.SHUFFLE, drop_last=config.DROP)\n", rc=1)
+        made, _ = self.translated(
+            'import config\nfrom config import ROOT\ndata = ImageFolder(ROOT + "/train", T.Compose([T.Resize((20, 20))]))\n'
+            "DataLoader(data, batch_size=config.BATCH, shuffle=config.SHUFFLE, drop_last=config.DROP)\n",
+            rc=1)
         self.assertEqual((made["batch"], made["order"]), ({}, {}))
         self.assertNotIn("uri", made["source"])
 
@@ -152,14 +157,16 @@ class Migrate(DaemonCase):
             self.assertIn(part, done.stderr)
 
     def test_all_names_of_a_module(self):
-        made, _ = self.translated('from torchvision.transforms import *\ndata = ImageFolder("pictures", Compose([Resize((20, 20), '
-                                  "InterpolationMode.BICUBIC)]))\nDataLoader(data)\n")
+        made, _ = self.translated(
+            'from torchvision.transforms import *\ndata = ImageFolder("pictures", Compose([Resize((20, 20), '
+            "InterpolationMode.BICUBIC)]))\nDataLoader(data)\n")
         self.assertEqual(made["output"][0]["ops"][1], {"op": "resize", "size": [20, 20], "filter": "bicubic"})
 
     def test_mixing_is_for_training(self):
         text = """
             mix = v2.RandomChoice([v2.CutMix(num_classes=3), v2.MixUp(num_classes=3, alpha=0.2)])
-            data = ImageFolder("pictures", v2.Compose([v2.RandomResizedCrop(32), v2.ToImage(), v2.ToDtype(torch.float32, scale=True)]))
+            data = ImageFolder("pictures", v2.Compose([v2.RandomResizedCrop(32), v2.ToImage(),
+                                                       v2.ToDtype(torch.float32, scale=True)]))
             def mixed(batch):
                 return mix(*torch.utils.data.default_collate(batch))
             loader = DataLoader(data, batch_size=4, shuffle=True, collate_fn=mixed)
@@ -220,8 +227,8 @@ class Migrate(DaemonCase):
                 self.assertIn(f"cannot write {output}", done.stderr)
                 self.assertEqual(done.stderr.count("\n"), 1)
         with open("/dev/full", "w") as full:
-            done = subprocess.run([sys.executable, "-m", "spdld.migrate", self.made / "script.py"], stdout=full, stderr=subprocess.PIPE,
-                                  text=True, timeout=60)
+            done = subprocess.run([sys.executable, "-m", "spdld.migrate", self.made / "script.py"], stdout=full,
+                                  stderr=subprocess.PIPE, text=True, timeout=60)
         self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
 
     def test_scripts_that_want_to_take_for_ever(self):

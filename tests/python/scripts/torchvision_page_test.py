@@ -1,4 +1,5 @@
-"""docs/torchvision.md says of each class of torchvision's second interface which operation does the same, and which test compared it."""
+"""docs/torchvision.md says of each class of torchvision's second interface which operation does the same, and which test compared
+it."""
 import ast
 import json
 import os
@@ -35,7 +36,8 @@ class TheTable(unittest.TestCase):
         self.assertEqual([name for name in sorted({*ARGUMENTS, *NONE} - {"Sequential"}) if f"`{name}`" not in page], [])
 
     def test_its_operations_exist(self):
-        done = subprocess.run([os.environ["SPDLD_CTL"], "ops", "-o", "json"], capture_output=True, text=True, timeout=60, check=True)
+        done = subprocess.run([os.environ["SPDLD_CTL"], "ops", "-o", "json"], capture_output=True, text=True,
+                              timeout=60, check=True)
         known = {entry["name"] for entries in json.loads(done.stdout).values() if isinstance(entries, list) for entry in entries}
         for name, operations, *_ in self.rows:
             named = set(re.findall(r"`([a-z-]+)`", operations)) - {"ops", "gives", "p", "scale", "min_size", "frames"}

@@ -87,8 +87,10 @@ BOTH = [
 # Of the second interface alone.
 V2 = [
     ("T.RandomZoomOut(fill=3, side_range=(1.0, 2.0), p=0.4)", [{"op": "zoom-out", "side_range": [1, 2], "p": 0.4, "fill": 3}]),
-    ("T.ScaleJitter((40, 50), scale_range=(0.5, 1.5))", [{"op": "scale-jitter", "size": [40, 50], "scale": [0.5, 1.5], **BILINEAR}]),
-    ("T.RandomShortestSize([30, 40], max_size=60)", [{"op": "random-shortest-size", "sizes": [30, 40], "max_size": 60, **BILINEAR}]),
+    ("T.ScaleJitter((40, 50), scale_range=(0.5, 1.5))",
+     [{"op": "scale-jitter", "size": [40, 50], "scale": [0.5, 1.5], **BILINEAR}]),
+    ("T.RandomShortestSize([30, 40], max_size=60)",
+     [{"op": "random-shortest-size", "sizes": [30, 40], "max_size": 60, **BILINEAR}]),
     ("T.RandomResize(30, 40)", [{"op": "random-resize", "size": [30, 40], **BILINEAR}]),
     ("T.RandomChannelPermutation()", [{"op": "channel-permutation"}]),
     ("T.RandomPhotometricDistort()", DISTORTED),
@@ -181,7 +183,8 @@ def canonical(operation):
     """An object has both numbers where its constructor was given one."""
     same = dict(operation)
     name = same["op"]
-    pairs = {"center-crop": ["size"], "five-crop": ["size"], "ten-crop": ["size"], "random-crop": ["size"], "random-resized-crop": ["size"], "elastic": ["alpha", "sigma"],
+    pairs = {"center-crop": ["size"], "five-crop": ["size"], "ten-crop": ["size"], "random-crop": ["size"],
+             "random-resized-crop": ["size"], "elastic": ["alpha", "sigma"],
              "gaussian-blur": ["kernel_size", "sigma"]}.get(name, [])
     for key in pairs:
         if not isinstance(same[key], list):
@@ -288,7 +291,8 @@ class Converted(DaemonCase):
     def test_fakes_of_classes_that_are_newer_than_both(self):
         newer = type("JPEG", (), {"quality": (5, 50), "__module__": "torchvision.transforms.v2._augment"})
         self.assertEqual(from_transforms(newer())[1:], [{"op": "jpeg", "quality": [5, 50]}])
-        fake = type("GaussianNoise", (), {"mean": 0.0, "sigma": 0.2, "clip": True, "__module__": "torchvision.transforms.v2._misc"})
+        fake = type("GaussianNoise", (), {"mean": 0.0, "sigma": 0.2, "clip": True,
+                                          "__module__": "torchvision.transforms.v2._misc"})
         self.assertEqual(from_transforms([fake()])[1:], [{"op": "gaussian-noise", "mean": 0.0, "sigma": 0.2}])
         fake.clip = False
         with self.assertRaisesRegex(spdld.UnsupportedError, "clip=False"):
@@ -327,9 +331,11 @@ class FixedPixels:
                 with Image.open(path) as picture:
                     picture.convert("RGB").resize((220, 180)).save(pictures / f"{number}.png")
             given = answers(interface, [expression for expression, _ in cases], str(pictures))
-            spec = {"name": f"fixed-{interface}", "source": {"type": "image-folder", "uri": str(pictures.parent), "extensions": "png"},
+            spec = {"name": f"fixed-{interface}", "source": {"type": "image-folder", "uri": str(pictures.parent),
+                                                             "extensions": "png"},
                     "order": {"shuffle": False}, "batch": {"size": 6},
-                    "output": [{"name": f"o{number}", "from": "image", "ops": answer["ops"]} for number, answer in enumerate(given)]}
+                    "output": [{"name": f"o{number}", "from": "image", "ops": answer["ops"]}
+                               for number, answer in enumerate(given)]}
             with self.attach(spec) as loader:
                 batch = next(iter(loader))
                 for number, ((expression, bound), answer) in enumerate(zip(cases, given, strict=True)):

@@ -1,6 +1,6 @@
-"""Each argument of each transform with odd values: what a script's text says becomes what an object of torchvision says, or a gap."""
+"""Each argument of each transform with odd values: what a script's text says becomes what an object of torchvision says, or a
+gap."""
 import ast
-import json
 import os
 import re
 import subprocess
@@ -18,13 +18,16 @@ from transforms_test import answers, canonical
 
 VALUES = [
     "None", "True", "0", "1", "3", "-1", "40", "70000", "9" * 30, "0.5", "1.5", "-0.5", "30.0", "1e300", "float('nan')",
-    "float('inf')", "''", "'random'", "'reflect'", "'bilinear'", "'imagenet'", "'default'", "'RGB'", "()", "(1,)", "(0.5,)", "[3, 5]",
+    "float('inf')", "''", "'random'", "'reflect'", "'bilinear'", "'imagenet'", "'default'", "'RGB'", "()", "(1,)",
+    "(0.5,)", "[3, 5]",
     "(5, 3)", "(0, 0)", "(0.25, 0.75)", "(1.0, 2.0)", "(-3, 3)", "(1, 2, 3)", "(0.5, 0.25, 0.125)", "(1, 2, 3, 4)", "[[1, 2], 3]",
     "['a', 'b']", "(None, None)", "{}", "{'a': 1}", "{'others': 3}", "{T.Resize: 1, 'others': 5}", "{torch.Tensor: 3}",
     "{torch.Tensor: torch.float32, 'others': None}", "{1: 2}", "T.InterpolationMode.BICUBIC", "T.InterpolationMode.NEAREST",
-    "T.InterpolationMode.HAMMING", "T.InterpolationMode", "T.AutoAugmentPolicy.SVHN", "torch.float32", "torch.half", "torch.int64",
+    "T.InterpolationMode.HAMMING", "T.InterpolationMode", "T.AutoAugmentPolicy.SVHN", "torch.float32",
+    "torch.half", "torch.int64",
     "torch", "print", "lambda value: value", "b'x'", "1j", "range(2)", "np.float32(0.5)", "torch.tensor([0.5, 0.5, 0.5])",
-    "(1, 2) + (3,)", "[0.5] * 3", "7 * 2", "{1, 2}", "(3 if True else 4)", "int(7.9)", "T.Resize(3)", "[T.RandomInvert()]", "[T.Resize]",
+    "(1, 2) + (3,)", "[0.5] * 3", "7 * 2", "{1, 2}", "(3 if True else 4)", "int(7.9)", "T.Resize(3)",
+    "[T.RandomInvert()]", "[T.Resize]",
 ]
 # The arguments that a class needs.
 NEEDED = {
@@ -32,17 +35,21 @@ NEEDED = {
     "Pad": {"padding": "2"}, "ScaleJitter": {"target_size": "(40, 50)"}, "RandomShortestSize": {"min_size": "30"},
     "RandomResize": {"min_size": "30", "max_size": "40"}, "RandomAffine": {"degrees": "10"}, "RandomRotation": {"degrees": "10"},
     "GaussianBlur": {"kernel_size": "3"}, "RandomPosterize": {"bits": "3"}, "RandomSolarize": {"threshold": "0.5"},
-    "RandomAdjustSharpness": {"sharpness_factor": "2"}, "FiveCrop": {"size": "30"}, "TenCrop": {"size": "30"}, "JPEG": {"quality": "30"},
+    "RandomAdjustSharpness": {"sharpness_factor": "2"}, "FiveCrop": {"size": "30"}, "TenCrop": {"size": "30"},
+    "JPEG": {"quality": "30"},
     "Compose": {"transforms": "[T.RandomInvert()]"}, "RandomApply": {"transforms": "[T.RandomInvert()]"},
     "RandomChoice": {"transforms": "[T.RandomInvert(), T.RandomEqualize()]"}, "RandomOrder": {"transforms": "[T.RandomInvert()]"},
-    "CutMix": {"num_classes": "3"}, "MixUp": {"num_classes": "3"}, "ToDtype": {"dtype": "torch.float32"}, "Normalize": {"mean": "(0.5, 0.5, 0.5)", "std": "(0.2, 0.3, 0.4)"},
+    "CutMix": {"num_classes": "3"}, "MixUp": {"num_classes": "3"}, "ToDtype": {"dtype": "torch.float32"},
+    "Normalize": {"mean": "(0.5, 0.5, 0.5)", "std": "(0.2, 0.3, 0.4)"},
 }
-BEFORE = {"Normalize": ["T.ToTensor()"], "RandomErasing": ["T.ToTensor()", "T.PILToTensor()"], "ConvertImageDtype": ["T.PILToTensor()"],
+BEFORE = {"Normalize": ["T.ToTensor()"], "RandomErasing": ["T.ToTensor()", "T.PILToTensor()"],
+          "ConvertImageDtype": ["T.PILToTensor()"],
           "ToDtype": ["T.PILToTensor()"], "ToPILImage": ["T.ToTensor()", "T.Grayscale(), T.ToTensor()"]}
 FILLED = ("Pad", "RandomRotation", "RandomPerspective", "RandAugment", "RandomCrop", "RandomZoomOut", "RandomSolarize", "Resize")
 # In the versions that the tests have: they take no whole numbers, or no None.
 STRICTER = ("ElasticTransform", "ColorJitter", "num_classes=None")
-UNTESTED = ("Sequential", "GaussianNoise", "JPEG", "RGB", "RandomIoUCrop")  # the versions that the tests have lack these, or they need boxes
+# the versions that the tests have lack these, or they need boxes
+UNTESTED = ("Sequential", "GaussianNoise", "JPEG", "RGB", "RandomIoUCrop")
 
 
 def expressions(interface):
@@ -64,7 +71,8 @@ def from_text(interface, all_expressions):
     """For each expression the operations, or none where it has a gap."""
     module = "torchvision.transforms" if interface == "v1" else "torchvision.transforms.v2"
     text = f"import torch\nimport {module} as T\nimport numpy as np\n"
-    script = Script(text + "\n".join(f"made{number} = {expression}" for number, expression in enumerate(all_expressions)), "script.py")
+    script = Script(text + "\n".join(f"made{number} = {expression}" for number, expression in enumerate(all_expressions)),
+                    "script.py")
     found = []
     for node in script.nodes(ast.Assign):
         faults = []
@@ -109,7 +117,8 @@ class OddValues(unittest.TestCase):
                         end = re.search(r'  { op = "(convert|normalize)"', sized)
                         sized = sized[:end.start()] + resize + sized[end.start():] if end else sized[:-1] + resize + "]"
                     outputs.append(f'[[output]]\nname = "o{number}"\nfrom = "image"\nops = {sized}\n')
-                file.write_text('name = "values"\n[source]\ntype = "image-folder"\nuri = "a"\n' + "".join(outputs) + "[batch]\nsize = 2\n")
+                file.write_text('name = "values"\n[source]\ntype = "image-folder"\nuri = "a"\n' + "".join(outputs)
+                                + "[batch]\nsize = 2\n")
                 done = subprocess.run([os.environ["SPDLD_CTL"], "check", file], capture_output=True, text=True, timeout=60)
                 self.assertEqual(done.returncode, 0, done.stdout + done.stderr + file.read_text())
 
@@ -121,7 +130,8 @@ class OddValues(unittest.TestCase):
         self.compare("v2")
 
     def test_a_dict_as_fill_is_the_value_for_this_type_or_a_gap(self):
-        script = ("import torch\nfrom torchvision import tv_tensors\nfrom PIL import Image\nimport config\nimport torchvision.transforms.v2 as T\n"
+        script = ("import torch\nfrom torchvision import tv_tensors\nfrom PIL import Image\nimport config\n"
+                  "import torchvision.transforms.v2 as T\n"
                   "made = T.Compose([{}T.Pad(2, fill={})])\n")
         for start, fill, expected in (
                 ("", "{tv_tensors.Image: 3, 'others': 5}", 5), ("T.ToImage(), ", "{tv_tensors.Image: 3, 'others': 5}", 3),
@@ -132,7 +142,8 @@ class OddValues(unittest.TestCase):
             with self.subTest(f"{start}{fill}"):
                 read, faults = Script(script.format(start, fill), "script.py"), []
                 made = converted(next(node.value for node in read.nodes(ast.Assign)), read.transform, faults, "transforms")
-                self.assertEqual([entry["fill"] for entry in made if entry["op"] == "pad"], [] if expected is None else [expected])
+                self.assertEqual([entry["fill"] for entry in made if entry["op"] == "pad"],
+                                 [] if expected is None else [expected])
                 self.assertEqual(len(faults), expected is None)
 
 

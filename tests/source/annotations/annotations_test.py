@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""PASCAL VOC gives what torchvision.datasets.VOCDetection gives; YOLO's labels and pairs give what numpy, PyYAML and a look at the
-folders give.
+"""PASCAL VOC gives what torchvision.datasets.VOCDetection gives; YOLO's labels and pairs give what numpy, PyYAML and a look at
+the folders give.
 
     annotations_test.py --dump TABLE_DUMP
 """
@@ -17,7 +17,7 @@ import numpy as np
 import yaml
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "tests" / "support"))
-import cases  # noqa: E402
+import cases
 
 DUMP = cases.options("dump").dump
 CLASSES = ["aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow", "diningtable", "dog", "horse",
@@ -65,7 +65,8 @@ class Voc(Compared):
             part = "<part><name>hand</name><bndbox><xmin>1</xmin><ymin>1</ymin><xmax>2</xmax><ymax>2</ymax></bndbox></part>"
             yield (f"\t<object>\n\t\t<name>{self.draw.choice(CLASSES)}</name>\n\t\t<pose>Left &amp; right</pose>\n"
                    f"\t\t<truncated>{self.draw.randrange(2)}</truncated>\n\t\t<difficult>{self.draw.randrange(2)}</difficult>\n"
-                   f"\t\t<bndbox>\n\t\t\t<xmax>{x + 9}</xmax><xmin>{x}</xmin><ymin>{y}</ymin><ymax>{y + 7.5}</ymax>\n\t\t</bndbox>\n"
+                   f"\t\t<bndbox>\n\t\t\t<xmax>{x + 9}</xmax><xmin>{x}</xmin><ymin>{y}</ymin><ymax>{y + 7.5}</ymax>\n"
+                   "\t\t</bndbox>\n"
                    f"{self.draw.choice(['', part])}\t</object>\n")
 
     def test_samples_are_those_of_torchvision(self):
@@ -78,7 +79,8 @@ class Voc(Compared):
             self.picture("SegmentationClass", name)
             self.picture("SegmentationObject", name)
             self.write(f"Annotations/{name}.xml",
-                       f"<annotation>\n\t<folder>VOC2012</folder><filename>{escape(name)}.jpg</filename>\n{''.join(self.objects())}</annotation>\n")
+                       f"<annotation>\n\t<folder>VOC2012</folder><filename>{escape(name)}.jpg</filename>\n"
+                       f"{''.join(self.objects())}</annotation>\n")
         self.write("ImageSets/Main/val.txt", "\n".join(names[:30]) + "\n")
         head, samples = self.listed("voc", set="Main/val")
         self.assertEqual(head["classes"], CLASSES)
@@ -91,7 +93,8 @@ class Voc(Compared):
             for field, folder in (("class_mask", "SegmentationClass"), ("object_mask", "SegmentationObject")):
                 self.assertEqual(sample[field], (self.folder / folder / f"{Path(path).stem}.png").read_bytes())
             objects = target["annotation"].get("object", [])
-            self.assertEqual(sample["boxes"], [[float(one["bndbox"][key]) for key in ("xmin", "ymin", "xmax", "ymax")] for one in objects])
+            self.assertEqual(sample["boxes"], [[float(one["bndbox"][key]) for key in ("xmin", "ymin", "xmax", "ymax")]
+                                               for one in objects])
             self.assertEqual(sample["classes"], [one["name"] for one in objects])
             self.assertEqual([CLASSES[label] for label in sample["labels"]], sample["classes"])
             for flag in ("difficult", "truncated"):
@@ -111,7 +114,8 @@ class Yolo(Compared):
         names = [f"name {number}: of 'it'" if number == 3 else f"class {number}" for number in range(12)]
         for style in ({"default_flow_style": None}, {"default_flow_style": False}):
             for form in (names, dict(enumerate(names))):
-                self.write("data.yaml", yaml.safe_dump({"path": "x", "nc": 12, "names": form, "train": "images/train"}, width=1000, **style))
+                self.write("data.yaml", yaml.safe_dump({"path": "x", "nc": 12, "names": form, "train": "images/train"},
+                                                       width=1000, **style))
                 head, _ = self.labelled()
                 self.assertEqual(head["classes"], names)
         head, samples = self.labelled()
@@ -147,7 +151,8 @@ class Pairs(Compared):
             self.picture("images", f"{name}_leftImg8bit")
             self.picture("gt", f"{name}_labelIds")
             self.picture("gt", f"{name}_color")
-        head, samples = self.listed("image-pairs", masks="gt", image_suffix="_leftImg8bit", mask_suffix="_labelIds", names=["a", "b"])
+        head, samples = self.listed("image-pairs", masks="gt", image_suffix="_leftImg8bit", mask_suffix="_labelIds",
+                                    names=["a", "b"])
         self.assertEqual(head["classes"], ["a", "b"])
         pictures = sorted((self.folder / "images").rglob("*.png"))
         self.assertEqual([sample["path"] for sample in samples], [str(path.relative_to(self.folder)) for path in pictures])

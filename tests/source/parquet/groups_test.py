@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "support"))
-import cases  # noqa: E402
+import cases
 
 DUMP = cases.options("dump").dump
 COLUMNS = {"text": (pa.string(), ["p1", "p2", "", "ä", "a long name of a patient"]), "bytes": (pa.binary(), [b"a", b"bc"]),
@@ -44,7 +44,8 @@ class Groups(unittest.TestCase):
 
     def dump(self, column):
         order = {"part": {"of": 2, "index": 0, "groups": "column", "groups_column": column}}
-        return subprocess.run([DUMP, "parquet", json.dumps({"order": order}), str(self.folder)], capture_output=True, text=True, check=False)
+        return subprocess.run([DUMP, "parquet", json.dumps({"order": order}), str(self.folder)], capture_output=True,
+                              text=True, check=False)
 
     def refused(self, column):
         done = self.dump(column)

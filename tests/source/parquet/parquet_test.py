@@ -20,8 +20,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "support"))
-import cases  # noqa: E402
-import make_file  # noqa: E402
+import cases
+import make_file
 
 DUMP = cases.options("dump").dump
 EPOCH = datetime.datetime(1970, 1, 1)
@@ -79,7 +79,8 @@ class Parquet(unittest.TestCase):
         self.folder = Path(folder.name)
 
     def run_dump(self, *uris, **parameters):
-        return subprocess.run([DUMP, "parquet", json.dumps(parameters), *map(str, uris)], capture_output=True, text=True, check=False)
+        return subprocess.run([DUMP, "parquet", json.dumps(parameters), *map(str, uris)], capture_output=True,
+                              text=True, check=False)
 
     def dump(self, *uris, **parameters):
         done = self.run_dump(*uris, **parameters)
@@ -107,7 +108,8 @@ class Parquet(unittest.TestCase):
                 yield "point.name", pa.string(), [value and value["name"] for value in column.to_pylist()]
             elif name == "points":
                 for part, kind in (("x", pa.float32()), ("name", pa.string())):
-                    yield f"points.{part}", pa.list_(kind), [value and [one[part] for one in value] for value in column.to_pylist()]
+                    yield f"points.{part}", pa.list_(kind), [value and [one[part] for one in value]
+                                                             for value in column.to_pylist()]
             elif name == "map":
                 for place, (part, kind) in enumerate((("key", pa.string()), ("value", pa.int32()))):
                     yield (f"map.{part}", pa.list_(kind),
@@ -153,7 +155,8 @@ class Parquet(unittest.TestCase):
         """pyarrow writes them rightly out of microseconds, and lets them wrap round as it reads."""
         least, most = -(1 << 63) // 1000 + 1, ((1 << 63) - 1) // 1000  # microseconds
         values = [0, most, most + 1, least, least - 1, 253402225200000000, None, -62135596800000000, 1704141296123456]
-        table = pa.table({"t": pa.array(values, pa.timestamp("us")), "l": pa.array([[0, value] for value in values], pa.list_(pa.timestamp("us")))})
+        table = pa.table({"t": pa.array(values, pa.timestamp("us")),
+                          "l": pa.array([[0, value] for value in values], pa.list_(pa.timestamp("us")))})
         for nulls in ("bad", "default"):
             samples = self.dump(self.write(table, use_deprecated_int96_timestamps=True), nulls=nulls)[1]
             for row, value in enumerate(values):
@@ -161,7 +164,8 @@ class Parquet(unittest.TestCase):
                     with self.subTest(row=row, column=name, nulls=nulls):
                         got = samples[row][name]
                         if value is not None and not -(1 << 63) <= value * 1000 < 1 << 63:
-                            self.assertIn(f"row {row}, column {name}: its time lies beyond the 64-bit nanoseconds since 1970", got)
+                            self.assertIn(f"row {row}, column {name}: its time lies beyond the 64-bit nanoseconds since 1970",
+                                          got)
                         elif value is not None:
                             self.assertEqual(bytes.fromhex(got)[-8:], struct.pack("<q", value * 1000))
                         elif nulls == "bad":
@@ -231,7 +235,8 @@ class Parquet(unittest.TestCase):
 
     def test_lists_of_binary_values_are_lists_of_texts_in_base64(self):
         rows = [[b"x", b"\x00\xff"], [], None, [b""]]
-        images = [[{"bytes": b"\xff\xd8", "path": "a.jpg"}, {"bytes": b"GIF", "path": None}], [], None, [{"bytes": None, "path": "c"}]]
+        images = [[{"bytes": b"\xff\xd8", "path": "a.jpg"}, {"bytes": b"GIF", "path": None}], [], None,
+                  [{"bytes": None, "path": "c"}]]
         kind = pa.list_(pa.struct({"bytes": pa.binary(), "path": pa.string()}))
         fixed = pa.array([[b"12"], [], None, [b"34", b"56"]], pa.list_(pa.binary(2)))
         head, samples = self.dump(self.write(pa.table({"a": rows, "images": pa.array(images, kind), "fixed": fixed})))
@@ -262,12 +267,14 @@ class Parquet(unittest.TestCase):
         label = {"names": ["cat", "d\u00f6g"], "_type": "ClassLabel"}
         value = {"dtype": "int64", "_type": "Value"}
         self.assertEqual(self.dump(with_features({"x": value, "label": label}))[0]["classes"], ["cat", "d\u00f6g"])
-        for lists in ({"feature": label, "_type": "Sequence"}, [label], {"feature": {"feature": label, "_type": "List"}, "_type": "List"}):
+        for lists in ({"feature": label, "_type": "Sequence"}, [label],
+                      {"feature": {"feature": label, "_type": "List"}, "_type": "List"}):
             self.assertEqual(self.dump(with_features({"objects": {"cat": lists, "x": value}}))[0]["classes"], ["cat", "d\u00f6g"])
         head, _ = self.dump(with_features({"label": label, "other": label}, columns=("label", "other")))
         self.assertEqual(head["classes"], [])
         self.assertIn("label and other both have names of classes", head["remarks"][0])
-        for wrong in ({"label": {"names": "cat", "_type": "ClassLabel"}}, {"label": {"names": [1], "_type": "ClassLabel"}}, [], "x", None):
+        for wrong in ({"label": {"names": "cat", "_type": "ClassLabel"}}, {"label": {"names": [1], "_type": "ClassLabel"}}, [],
+                      "x", None):
             self.assertEqual(self.dump(with_features(wrong))[0]["classes"], [])
         with_features({"label": {"names": ["dog", "cat"], "_type": "ClassLabel"}}, "b.parquet")
         with_features({"label": label})

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "support"))
-import cases  # noqa: E402
+import cases
 
 DUMP = cases.options("dump").dump
 SIGNS = {"==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
@@ -42,8 +42,8 @@ class Where(unittest.TestCase):
         self.chance = random.Random(37)
 
     def run_dump(self, uri, where, **parameters):
-        return subprocess.run([DUMP, "parquet", json.dumps({"where": where, **parameters}), str(uri)], capture_output=True, text=True,
-                              check=False)
+        return subprocess.run([DUMP, "parquet", json.dumps({"where": where, **parameters}), str(uri)],
+                              capture_output=True, text=True, check=False)
 
     def untaken(self, uri, where, rows):
         done = self.run_dump(uri, where)
@@ -77,12 +77,15 @@ class Where(unittest.TestCase):
             if name.startswith("f") and name != "flag":
                 drawn = [NAN if self.chance.random() < 0.1 else value for value in drawn]
             if self.chance.random() < 0.5:  # neighbouring rows are alike, so that statistics tell
-                drawn.sort(key=lambda value: (value is None, value != value, values[0] if value is None or value != value else value))
+                drawn.sort(key=lambda value: (value is None, value != value,
+                                              values[0] if value is None or value != value else value))
             columns[name] = pa.array(drawn, kind)
         return pa.table(columns)
 
     def shown(self, value):
-        return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else repr(value)
+        if isinstance(value, str):
+            return "'" + value.replace("'", "''") + "'"
+        return str(value).lower() if isinstance(value, bool) else repr(value)
 
     def comparison(self):
         name = self.chance.choice(list(COLUMNS))
@@ -169,9 +172,12 @@ class Where(unittest.TestCase):
 
     def test_columns_that_cannot_be_compared_are_refused_by_name_and_type(self):
         path = self.write(pa.table({"a": [1], "t": ["x"], "f": [True], "l": [[1]], "s": pa.array([{"x": 1.5}])}))
-        self.assertIn('the column "a" has int64 numbers, and source.where compares it with a text (\'x\')', self.refused(path, "a == 'x'"))
-        self.assertIn('the column "t" has texts or binary values, and source.where compares it with a number (1)', self.refused(path, "t < 1"))
-        self.assertIn('the column "f" has truth values, and source.where compares it with a number (1)', self.refused(path, "f == 1"))
+        self.assertIn('the column "a" has int64 numbers, and source.where compares it with a text (\'x\')',
+                      self.refused(path, "a == 'x'"))
+        self.assertIn('the column "t" has texts or binary values, and source.where compares it with a number (1)',
+                      self.refused(path, "t < 1"))
+        self.assertIn('the column "f" has truth values, and source.where compares it with a number (1)',
+                      self.refused(path, "f == 1"))
         self.assertIn('the column "l" has lists', self.refused(path, "l == 1"))
         self.assertEqual(self.untaken(path, "s.x == 1.5", 1), [])
 

@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 PYCOCOTOOLS = ROOT / "build" / "pycocotools"  # tests/run puts it there
 sys.path[:0] = [str(ROOT / "tests" / "support"), str(PYCOCOTOOLS)]
-import cases  # noqa: E402
+import cases
 
 DUMP = cases.options("dump").dump
 MUTATIONS = 1000

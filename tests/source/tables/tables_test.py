@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "support"))
-import cases  # noqa: E402
-from table_writers import example, masked, mds_shard, record  # noqa: E402
+import cases
+from table_writers import example, masked, mds_shard, record
 
 DUMP = cases.options("dump").dump
 
@@ -118,7 +118,8 @@ class Manifests(Table):
 
     def test_base64(self):
         contents = [self.random.randbytes(self.random.randrange(50)) for _ in range(300)]
-        for encode in (base64.b64encode, base64.urlsafe_b64encode, base64.encodebytes, lambda b: base64.b64encode(b).rstrip(b"=")):
+        for encode in (base64.b64encode, base64.urlsafe_b64encode, base64.encodebytes,
+                       lambda b: base64.b64encode(b).rstrip(b"=")):
             texts = [encode(content).decode() for content in contents]
             lines = "".join(json.dumps({"i": i, "b": text}).replace("/", "\\/") + "\n" for i, text in enumerate(texts))
             _, samples = self.dump("manifest", self.write("a.jsonl", lines), base64="b")
@@ -196,8 +197,9 @@ class Arrays(Table):
         head, samples = self.dump("records", *paths, record_bytes=7, header_bytes=10)
         wanted = [content[at:at + 7] for content in contents for at in range(10, len(content) - 6, 7)]
         self.assertEqual([sample["record"] for sample in samples], wanted)
-        self.assertEqual(head["remarks"], ["1.bin: its last 3 bytes are a part of a record: it was cut, or its records have other sizes.",
-                                           "2.bin has 5 bytes, fewer than its header."])
+        self.assertEqual(head["remarks"], [
+            "1.bin: its last 3 bytes are a part of a record: it was cut, or its records have other sizes.",
+            "2.bin has 5 bytes, fewer than its header."])
         self.assertIn("is missing", self.refused("records", paths[0]))
 
 
@@ -211,7 +213,8 @@ class Records(Table):
     """TFRecord files, by a writer of the test's own."""
 
     def rows(self, count):
-        return [{"image/encoded": self.random.randbytes(self.random.randrange(300)), "label": [self.random.getrandbits(62) - (1 << 61)],
+        return [{"image/encoded": self.random.randbytes(self.random.randrange(300)),
+                 "label": [self.random.getrandbits(62) - (1 << 61)],
                  "boxes": [self.random.random() * 8 for _ in range(4 * self.random.randrange(1, 3))], "text": b"caf\xc3\xa9"}
                 for _ in range(count)]
 
@@ -234,7 +237,8 @@ class Records(Table):
         head, samples = self.dump("tfrecord", path)
         self.assertIn('a.tfrecord: the feature "a" is of several kinds in the first records.', head["remarks"])
         self.assertTrue(any('"b" is missing in 1 of the first 3' in remark for remark in head["remarks"]))
-        self.assertEqual([sample["b"] for sample in samples], [raw([1]), b"", raw([2])])  # numbers: an empty list, as in TensorFlow
+        # numbers: an empty list, as in TensorFlow
+        self.assertEqual([sample["b"] for sample in samples], [raw([1]), b"", raw([2])])
         self.assertEqual(samples[1]["a"], b"y")
         rows = [{"a": b"x", "b": [1.5]}, {"b": [], "a": b"y"}, {"b": [2.5, 3.5]}]
         _, samples = self.dump("tfrecord", self.write("b.tfrecord", b"".join(record(example(row)) for row in rows)))
@@ -270,7 +274,8 @@ class Records(Table):
 class Shards(Table):
     """MosaicML Streaming's shards, by a writer of the test's own that follows MDSWriter."""
 
-    COLUMNS = {"image": ("jpeg", None), "label": ("int", 8), "text": ("str", None), "point": ("ndarray:float32:3", 12), "small": ("uint8", 1)}
+    COLUMNS = {"image": ("jpeg", None), "label": ("int", 8), "text": ("str", None), "point": ("ndarray:float32:3", 12),
+               "small": ("uint8", 1)}
 
     def shard(self, name, rows):
         samples = [{"image": row["image"], "label": struct.pack("<q", row["label"]), "text": row["text"].encode(),
@@ -304,8 +309,8 @@ class Shards(Table):
     @staticmethod
     def open_array(array, has_dtype):
         """An array with its shape, and maybe its type, before its values (streaming/base/format/mds/encodings.py)."""
-        numbers = {"uint8": 8, "int8": 9, "uint16": 16, "int16": 17, "float16": 18, "uint32": 32, "int32": 33, "float32": 34, "uint64": 64,
-                   "int64": 65, "float64": 66}
+        numbers = {"uint8": 8, "int8": 9, "uint16": 16, "int16": 17, "float16": 18, "uint32": 32, "int32": 33,
+                   "float32": 34, "uint64": 64, "int64": 65, "float64": 66}
         bits = next(bits for bits in range(4) if max(array.shape) < 1 << (8 << bits))
         head = bytes([] if has_dtype else [numbers[array.dtype.name]]) + bytes([array.ndim << 2 | bits])
         return head + np.array(array.shape, f"<u{1 << bits}").tobytes() + array.tobytes()
@@ -341,11 +346,13 @@ class Shards(Table):
     def test_shards_that_are_not_read(self):
         shard = self.shard("a/shard.00000.mds", self.rows(3))
         content = (self.folder / "a/shard.00000.mds").read_bytes()
-        for change, words in (({"compression": "bz2:9"}, "compressed by bz2, and shards are read that zstd or gz"), ({"format": "xsv"}, "of the format xsv"),
+        for change, words in (({"compression": "bz2:9"}, "compressed by bz2, and shards are read that zstd or gz"),
+                              ({"format": "xsv"}, "of the format xsv"),
                               ({"version": 1}, "of version 1"), ({"samples": 4}, "and its index says 4"),
                               ({"raw_data": {"basename": "../x", "bytes": 1}}, "described in no way"),
                               ({"raw_data": {"basename": "none.mds", "bytes": 1}}, "none.mds does not exist"),
-                              ({"column_names": ["a"]}, "lacks raw_data, samples"), ({"samples": 1 << 40}, "ends within the places")):
+                              ({"column_names": ["a"]}, "lacks raw_data, samples"),
+                              ({"samples": 1 << 40}, "ends within the places")):
             self.index("a", [{**shard, **change}])
             self.assertIn(words, self.refused("mds", self.folder / "a"))
         self.index("a", [shard])
@@ -382,16 +389,17 @@ class FilesOfOtherPrograms(Table):
     def test_mds(self):
         """By MDSWriter of mosaicml-streaming 0.13."""
         self.write("index.json", '''{"shards": [{"column_encodings": ["uint8", "int", "str", "ndarray:float32:2"],
-            "column_names": ["h", "n", "text", "v"], "column_sizes": [1, 8, null, 8], "compression": null, "format": "mds", "hashes": [],
-            "raw_data": {"basename": "shard.00000.mds", "bytes": 290, "hashes": {}}, "samples": 2, "size_limit": 67108864, "version": 2,
-            "zip_data": null}], "version": 2}''')
-        content = ("AgAAAPYAAAANAQAAIgEAAHsiY29sdW1uX2VuY29kaW5ncyI6IFsidWludDgiLCAiaW50IiwgInN0ciIsICJuZGFycmF5OmZsb2F0MzI6MiJdLCAiY29sdW1uX25h"
-                   "bWVzIjogWyJoIiwgIm4iLCAidGV4dCIsICJ2Il0sICJjb2x1bW5fc2l6ZXMiOiBbMSwgOCwgbnVsbCwgOF0sICJjb21wcmVzc2lvbiI6IG51bGwsICJmb3JtYXQi"
-                   "OiAibWRzIiwgImhhc2hlcyI6IFtdLCAic2l6ZV9saW1pdCI6IDY3MTA4ODY0LCAidmVyc2lvbiI6IDJ9AgAAAAf+/////////8OpAACAPwAAIEAAAAAA/wMAAAAA"
-                   "AAAAAAAAAAAAgL8=")
+            "column_names": ["h", "n", "text", "v"], "column_sizes": [1, 8, null, 8], "compression": null, "format": "mds",
+            "hashes": [], "raw_data": {"basename": "shard.00000.mds", "bytes": 290, "hashes": {}}, "samples": 2,
+            "size_limit": 67108864, "version": 2, "zip_data": null}], "version": 2}''')
+        content = ("AgAAAPYAAAANAQAAIgEAAHsiY29sdW1uX2VuY29kaW5ncyI6IFsidWludDgiLCAiaW50IiwgInN0ciIsICJuZGFycmF5OmZsb2F0"
+                   "MzI6MiJdLCAiY29sdW1uX25hbWVzIjogWyJoIiwgIm4iLCAidGV4dCIsICJ2Il0sICJjb2x1bW5fc2l6ZXMiOiBbMSwgOCwgbnVs"
+                   "bCwgOF0sICJjb21wcmVzc2lvbiI6IG51bGwsICJmb3JtYXQiOiAibWRzIiwgImhhc2hlcyI6IFtdLCAic2l6ZV9saW1pdCI6IDY3"
+                   "MTA4ODY0LCAidmVyc2lvbiI6IDJ9AgAAAAf+/////////8OpAACAPwAAIEAAAAAA/wMAAAAAAAAAAAAAAAAAgL8=")
         self.write("shard.00000.mds", base64.b64decode(content))
         _, samples = self.dump("mds", self.folder)
-        self.assertEqual([[s["text"].decode(), *struct.unpack("<q", s["n"]), *struct.unpack("<2f", s["v"]), s["h"][0]] for s in samples],
+        self.assertEqual([[s["text"].decode(), *struct.unpack("<q", s["n"]), *struct.unpack("<2f", s["v"]),
+                           s["h"][0]] for s in samples],
                          [["é", -2, 1, 2.5, 7], ["", 3, 0, -1, 255]])
         self.assertEqual(samples[1]["__key__"], "shard.00000.mds:1")
 

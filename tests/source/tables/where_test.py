@@ -15,7 +15,7 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "support"))
-import cases  # noqa: E402
+import cases
 
 DUMP = cases.options("dump").dump
 SIGNS = {"==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
@@ -59,7 +59,8 @@ class Conditions:
                 return f"{shown} in {text}", lambda row: None if row[name] is None else row[name] in values
             return f"{shown} not in {text}", lambda row: None if row[name] is None else row[name] not in values
         sign, value = self.chance.choice(list(SIGNS)), self.value(name)
-        return f"{shown} {sign} {self.shown(value)}", lambda row: None if row[name] is None else SIGNS[sign](order(row[name]), order(value))
+        return (f"{shown} {sign} {self.shown(value)}",
+                lambda row: None if row[name] is None else SIGNS[sign](order(row[name]), order(value)))
 
     def condition(self, depth=3):
         kind = self.chance.randrange(4) if depth else 0
@@ -130,7 +131,8 @@ class Where(unittest.TestCase):
             for _ in range(6):
                 text, value = Conditions(self.chance, True).condition()
                 with self.subTest(where=text):
-                    self.assertEqual(self.untaken(path, text, len(rows)), [i for i, row in enumerate(rows) if value(row) is not True])
+                    self.assertEqual(self.untaken(path, text, len(rows)),
+                                     [i for i, row in enumerate(rows) if value(row) is not True])
 
     def test_json_lines_are_as_an_evaluation_in_python(self):
         for trial in range(30):
@@ -146,7 +148,8 @@ class Where(unittest.TestCase):
             for _ in range(6):
                 text, value = Conditions(self.chance, False).condition()
                 with self.subTest(where=text):
-                    self.assertEqual(self.untaken(path, text, len(rows)), [i for i, row in enumerate(rows) if value(row) is not True])
+                    self.assertEqual(self.untaken(path, text, len(rows)),
+                                     [i for i, row in enumerate(rows) if value(row) is not True])
 
     def test_rows_keep_their_numbers_names_classes_and_fingerprint(self):
         path = self.write("a.csv", "split,label\ntrain,b\nval,a\ntrain,c\n")
@@ -168,7 +171,8 @@ class Where(unittest.TestCase):
         self.assertEqual(self.untaken(path, "t == 'x' and w > 0", 2), [1])  # not asked for where it does not count
         self.assertIn('has no column "z"; it has w, t', self.refused(path, "z == 1"))
         lines = self.write("a.jsonl", '{"a": 1, "b": "x", "c": [1], "d": {"e": 1}}\n')
-        self.assertIn('the column "a" has a number, and source.where compares it with a text (\'1\')', self.refused(lines, "a == '1'"))
+        self.assertIn('the column "a" has a number, and source.where compares it with a text (\'1\')',
+                      self.refused(lines, "a == '1'"))
         self.assertIn('the column "b" has a text, and source.where compares it with a number (1)', self.refused(lines, "b < 1"))
         self.assertIn('the column "c" has a list', self.refused(lines, "c == 1"))
         self.assertIn('the column "d" has a table', self.refused(lines, "d == true"))

@@ -67,8 +67,14 @@ class PassRun {
     for (int y = 0; y < inside_.height; ++y, ++row.y) {
       spend(1);
       const uint8_t* pixels = planes.plane[0] + planes.stride_bytes[0] * static_cast<size_t>(row.y) + row.x;
-      if (!source_.is_grey()) memory_.rows.write(planes, row, rgb), pixels = rgb;
-      if (pass_.mirrored) mirror_row(pixels, inside_.width, pixel_bytes_, mirrored), pixels = mirrored;
+      if (!source_.is_grey()) {
+        memory_.rows.write(planes, row, rgb);
+        pixels = rgb;
+      }
+      if (pass_.mirrored) {
+        mirror_row(pixels, inside_.width, pixel_bytes_, mirrored);
+        pixels = mirrored;
+      }
       give(y, pixels);
     }
   }

@@ -10,7 +10,6 @@ namespace {
 
 using image::Colours;
 using image::Pixels;
-using test::PngOptions;
 
 constexpr Pixels kAll[] = {{Colours::kRgb, 8},   {Colours::kRgb, 16}, {Colours::kGrey, 8},
                            {Colours::kGrey, 16}, {Colours::kRgba, 8}, {Colours::kRgba, 16}};
