@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
-import cases  # noqa: E402
+import cases
 
 APART = ROOT / "tests/mutation/compile_apart.py"
 # Together they are no program: a name stands in both.

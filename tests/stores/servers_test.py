@@ -197,7 +197,8 @@ PARENT = """\
 import json, sys, time
 sys.path.insert(0, {here!r})
 import children
-started = [children.HelperProgram({here!r} + "/" + script[0], *script[1:], python=sys.executable) for script in json.loads(sys.argv[1])]
+started = [children.HelperProgram({here!r} + "/" + script[0], *script[1:], python=sys.executable)
+           for script in json.loads(sys.argv[1])]
 print(json.dumps([[helper.process.pid, helper.addresses] for helper in started]), flush=True)
 time.sleep(60)
 """

@@ -10,6 +10,6 @@ def claim(folder, owner):
     folder = Path(folder)
     mark = folder / MARK
     if folder.exists() and any(folder.iterdir()) and not (mark.is_file() and mark.read_text() == f"{owner}\n"):
-        raise ValueError(f"{folder} was not made by {owner}, which deletes what lies in it: name a new folder, or delete this one")
+        raise ValueError(f"{folder} was not made by {owner}, which would delete what lies in it: name a new folder")
     mark.parent.mkdir(parents=True, exist_ok=True)
     mark.write_text(f"{owner}\n")
