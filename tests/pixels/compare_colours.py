@@ -192,7 +192,7 @@ def check_orders(F, program, folder, path, picture):
 
 def main():
     if not is_there():
-        print("torchvision v2 is not there: tests/run installs it")
+        print("torchvision v2 is not there: tests/install installs it")
         sys.exit(SKIPPED)
     F = kernels()
     program = sys.argv[1]

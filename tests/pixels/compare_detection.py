@@ -20,7 +20,7 @@ from PIL import Image
 from dump import Program
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PYCOCOTOOLS = ROOT / "build" / "pycocotools"  # tests/run puts it there
+PYCOCOTOOLS = ROOT / "build" / "pycocotools"  # tests/install puts it there
 sys.path[1:1] = [str(ROOT / "tests/python/scripts"), str(ROOT / "tests" / "support"), str(PYCOCOTOOLS)]
 from draws import Draw
 from torchvision_v2 import is_there, load_torchvision_v2
@@ -252,7 +252,7 @@ def check_crops(v2, tv, program, folder):
 
 def main():
     if not is_there() or not PYCOCOTOOLS.is_dir():
-        print("torchvision v2 or pycocotools is not there: tests/run installs them")
+        print("torchvision v2 or pycocotools is not there: tests/install installs them")
         sys.exit(SKIPPED)
     v2, tv_tensors = load_torchvision_v2()
     with tempfile.TemporaryDirectory() as folder:

@@ -261,7 +261,7 @@ def check_holders(trial, F):
 
 def main():
     if not is_there():
-        print("torchvision v2 is not there: tests/run installs it")
+        print("torchvision v2 is not there: tests/install installs it")
         sys.exit(SKIPPED)
     tv = load_torchvision_v2()[0]
     numbers = Numbers()

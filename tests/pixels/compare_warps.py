@@ -261,7 +261,7 @@ def check_operations(v2, program, folder, rng):
 
 def main():
     if not is_there():
-        print("torchvision v2 is not there: tests/run installs it")
+        print("torchvision v2 is not there: tests/install installs it")
         sys.exit(SKIPPED)
     v2, tv_tensors = load_torchvision_v2()
     warp_dump, pixel_dump = sys.argv[1:]

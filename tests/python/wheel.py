@@ -27,7 +27,7 @@ from claimed_folder import claim
 from daemon import make_pictures
 
 OPTIONS = cases.options("build", "setup")
-WHEELS = ROOT / "build" / "wheels"  # tests/run puts them there
+WHEELS = ROOT / "build" / "wheels"  # tests/install puts them there
 WAIT_S = 60
 # What every machine has that manylinux wheels are for.
 FROM_SYSTEM = {"libc.so.6", "libm.so.6", "libstdc++.so.6", "libgcc_s.so.1", "libdl.so.2", "libpthread.so.0", "librt.so.1",
@@ -249,7 +249,7 @@ class Wheel(unittest.TestCase):
                 continue
             self.assertEqual((stubbed[name] or "").split(), text.split(), name)
 
-    @unittest.skipUnless(list(WHEELS.glob("numpy-*.whl")), "tests/run fetches numpy's wheel")
+    @unittest.skipUnless(list(WHEELS.glob("numpy-*.whl")), "tests/install fetches numpy's wheel")
     @unittest.skipIf(os.path.exists("/run/spdld/spdld.sock"), "this machine's own daemon is preferred")
     def test_readme_by_the_letter(self):
         """Its lines for an empty virtual environment, in the copy of the tree, and its first pipeline and program. What pip would

@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-VENV = Path(os.environ.get("SPDLD_STORES_VENV", ROOT / "build/stores-venv"))  # tests/run makes it
+VENV = Path(os.environ.get("SPDLD_STORES_VENV", ROOT / "build/stores-venv"))  # tests/install makes it
 WAIT_S = 30
 PORTS = (12000, 32000)  # below the ports that the kernel gives to connecting sockets
 PR_SET_PDEATHSIG = 1

@@ -36,7 +36,7 @@ def bounds():
     return {name: (float(mean), float(most)) for name, mean, most in rows}
 
 
-@unittest.skipUnless((ROOT / "build/albumentations/albumentations").is_dir(), "tests/run installs albumentations")
+@unittest.skipUnless((ROOT / "build/albumentations/albumentations").is_dir(), "tests/install installs albumentations")
 class Albumentations(RecipeCase):
     @classmethod
     def setUpClass(cls):

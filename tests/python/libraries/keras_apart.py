@@ -4,7 +4,7 @@ import sys
 import types
 from pathlib import Path
 
-FOLDER = Path(__file__).resolve().parents[3] / "build" / "keras"  # tests/run puts it there
+FOLDER = Path(__file__).resolve().parents[3] / "build" / "keras"  # tests/install puts it there
 _DTYPES = ("float8_e4m3fn", "float8_e5m2")
 
 

@@ -50,7 +50,7 @@ class KerasCase(DaemonCase):
             return [[batch["label"].tolist() for batch in loader] for _ in range(epochs)]
 
 
-@unittest.skipUnless(keras_apart.is_there(), "tests/run installs Keras")
+@unittest.skipUnless(keras_apart.is_there(), "tests/install installs Keras")
 class OnJax(KerasCase):
     backend, parts = "jax", {"train": {}, "judge": {"sample_weight": "label"}, "left": {}, "state": {}, "page": {}}
 

@@ -123,7 +123,7 @@ print(json.dumps([count, apart]))
 """
 
 
-@unittest.skipUnless((ROOT / "build" / "timm" / "timm").is_dir(), "tests/run installs timm")
+@unittest.skipUnless((ROOT / "build" / "timm" / "timm").is_dir(), "tests/install installs timm")
 class Timm(FixedPixels, DaemonCase):
     @classmethod
     def setUpClass(cls):

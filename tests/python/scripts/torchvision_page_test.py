@@ -27,7 +27,7 @@ class TheTable(unittest.TestCase):
     def setUp(self):
         self.rows = ROW.findall((ROOT / "docs" / "torchvision.md").read_text().split("\n## All classes\n")[1])
 
-    @unittest.skipUnless(torchvision_v2.is_there(), "tests/run installs the newer torchvision")
+    @unittest.skipUnless(torchvision_v2.is_there(), "tests/install installs the newer torchvision")
     def test_it_has_every_class_once(self):
         self.assertEqual(sorted(name for name, *_ in self.rows), sorted(classes()))
 

@@ -4,7 +4,7 @@ import sys
 import types
 from pathlib import Path
 
-FOLDER = Path(__file__).resolve().parents[3] / "build" / "torchvision-v2"  # tests/run puts it there
+FOLDER = Path(__file__).resolve().parents[3] / "build" / "torchvision-v2"  # tests/install puts it there
 
 
 class Compiler:

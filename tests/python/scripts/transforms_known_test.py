@@ -124,7 +124,7 @@ print(json.dumps({"lambdas": lambdas, "enclosing": enclosing, "known": [of(T.Com
 """
 
 
-@unittest.skipUnless(torchvision_v2.is_there(), "tests/run installs the newer torchvision")
+@unittest.skipUnless(torchvision_v2.is_there(), "tests/install installs the newer torchvision")
 class Known(unittest.TestCase):
     def test_functions_and_presets(self):
         expressions = json.dumps([expression for expression, _ in LAMBDAS + REFUSED])

@@ -226,7 +226,7 @@ class Converted(DaemonCase):
         self.expect(BOTH + ENDS, given[:-len(REFUSED)])
         self.expect_errors(given[-len(REFUSED):])
 
-    @unittest.skipUnless(torchvision_v2.is_there(), "tests/run installs the newer torchvision")
+    @unittest.skipUnless(torchvision_v2.is_there(), "tests/install installs the newer torchvision")
     def test_objects_of_the_second_interface(self):
         given = answers("v2", [expression for expression, _ in BOTH + V2 + ENDS + REFUSED])
         self.expect(BOTH + V2 + ENDS, given[:-len(REFUSED)])
@@ -266,7 +266,7 @@ class Converted(DaemonCase):
                 batch = next(iter(loader))
                 self.assertEqual({entry["name"] for entry in outputs[start:start + 16]} - set(batch), set())
 
-    @unittest.skipUnless(torchvision_v2.is_there(), "tests/run installs the newer torchvision")
+    @unittest.skipUnless(torchvision_v2.is_there(), "tests/install installs the newer torchvision")
     def test_operations_on_batches(self):
         one, several = answers("v2", ["T.CutMix(num_classes=3, alpha=0.5)",
                                       "T.RandomChoice([T.MixUp(num_classes=3), T.CutMix(num_classes=3)], p=[1, 3])"])
@@ -352,7 +352,7 @@ class Pixels(FixedPixels, DaemonCase):
     def test_the_first_interface(self):
         self.compare_pixels("v1", FIXED)
 
-    @unittest.skipUnless(torchvision_v2.is_there(), "tests/run installs the newer torchvision")
+    @unittest.skipUnless(torchvision_v2.is_there(), "tests/install installs the newer torchvision")
     def test_the_second_interface(self):
         self.compare_pixels("v2", FIXED)
 

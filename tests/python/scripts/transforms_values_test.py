@@ -125,7 +125,7 @@ class OddValues(unittest.TestCase):
     def test_the_first_interface(self):
         self.compare("v1")
 
-    @unittest.skipUnless(torchvision_v2.is_there(), "tests/run installs the newer torchvision")
+    @unittest.skipUnless(torchvision_v2.is_there(), "tests/install installs the newer torchvision")
     def test_the_second_interface(self):
         self.compare("v2")
 

@@ -12,7 +12,7 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-PYCOCOTOOLS = ROOT / "build" / "pycocotools"  # tests/run puts it there
+PYCOCOTOOLS = ROOT / "build" / "pycocotools"  # tests/install puts it there
 sys.path[:0] = [str(ROOT / "tests" / "support"), str(PYCOCOTOOLS)]
 import cases
 
@@ -63,7 +63,7 @@ class Coco(unittest.TestCase):
                     sample[name] = bytes.fromhex(value)
         return head, samples
 
-    @unittest.skipUnless((PYCOCOTOOLS / "pycocotools").is_dir(), "pycocotools is not there: tests/run installs it")
+    @unittest.skipUnless((PYCOCOTOOLS / "pycocotools").is_dir(), "pycocotools is not there: tests/install installs it")
     def test_samples_are_those_of_torchvision(self):
         from PIL import Image
         from torchvision.datasets import CocoDetection
