@@ -14,12 +14,12 @@ namespace {
 
 void look_at_text(std::string_view text) {
   using namespace spdld::proto;
-  const auto is_fit = [](std::string_view any) { return utf8::is_utf8(any) && !utf8::has_control(any); };
+  const auto is_fit = [](std::string_view any) { return spdld::utf8::is_utf8(any) && !spdld::utf8::has_control(any); };
   for (size_t kind = 0; kind < kTextKinds; ++kind) {
     const bool passes = text_fault(static_cast<TextKind>(kind), text).empty();
     if (passes && (!is_fit(text) || text.size() > rule_of(static_cast<TextKind>(kind)).bytes_max)) std::abort();
   }
-  if (!is_fit(shown(text)) || utf8::has_control(shown_name(text)) || (is_fit(text) && shown(text) != text))
+  if (!is_fit(shown(text)) || spdld::utf8::has_control(shown_name(text)) || (is_fit(text) && shown(text) != text))
     std::abort();
 }
 
@@ -32,7 +32,8 @@ void look_at_digests(std::string_view text) {
   difference.is_of_data = text.size() % 2 == 0;
   for (const std::string_view other : {text.substr(0, text.size() / 2), text, std::string_view("a/b=AAAAAAAAAAA")}) {
     const std::string note = key_note(difference, text, other);
-    if (!utf8::is_utf8(note) || utf8::has_control(note) || note.size() > 15 * kKeyPathBytesMax + 256) std::abort();
+    if (!spdld::utf8::is_utf8(note) || spdld::utf8::has_control(note) || note.size() > 15 * kKeyPathBytesMax + 256)
+      std::abort();
   }
 }
 
