@@ -5,7 +5,7 @@
 
 five-crop and ten-crop have the pixels of torchvision's FiveCrop and TenCrop. `grid` has those of InternVL's dynamic_preprocess
 (https://huggingface.co/OpenGVLab/InternVL2-8B) and of LLaVA-NeXT's process_anyres_image (https://github.com/LLaVA-VL/LLaVA-NeXT,
-llava/mm_utils.py), which are written here as they were published. All values are the same, bit for bit.
+llava/mm_utils.py), by a description of what each does. All values are the same, bit for bit.
 """
 import math
 import pathlib
@@ -64,91 +64,55 @@ def check_corners(program, folder):
     return count
 
 
-# --- InternVL, as it was published but for the order of grids with one number of tiles, which Python's sets leave open ---
+# The two rules, by what the two programs do; each returns the pieces, and the grid as (rows, columns).
 
 
-def find_closest_aspect_ratio(aspect_ratio, target_ratios, width, height, image_size):
-    best_ratio_diff = float("inf")
-    best_ratio = (1, 1)
-    area = width * height
-    for ratio in target_ratios:
-        target_aspect_ratio = ratio[0] / ratio[1]
-        ratio_diff = abs(aspect_ratio - target_aspect_ratio)
-        if ratio_diff < best_ratio_diff:
-            best_ratio_diff = ratio_diff
-            best_ratio = ratio
-        elif ratio_diff == best_ratio_diff and area > 0.5 * image_size * image_size * ratio[0] * ratio[1]:
-            best_ratio = ratio
-    return best_ratio
+def resized(picture, width, height):
+    return picture.resize((width, height), Image.BICUBIC)
 
 
-def target_ratios_of(min_num, max_num):
-    ratios = {(i, j) for n in range(min_num, max_num + 1) for i in range(1, n + 1) for j in range(1, n + 1)
-              if min_num <= i * j <= max_num}
-    return sorted(ratios, key=lambda x: (x[0] * x[1], x[0]))
+def tiles_of(canvas, side):
+    """The squares of a canvas, row by row."""
+    columns, rows = canvas.width // side, canvas.height // side
+    return [canvas.crop((side * x, side * y, side * (x + 1), side * (y + 1))) for y in range(rows) for x in range(columns)]
 
 
-def dynamic_preprocess(image, min_num, max_num, image_size, use_thumbnail):
-    orig_width, orig_height = image.size
-    ratio = find_closest_aspect_ratio(orig_width / orig_height, target_ratios_of(min_num, max_num), orig_width,
-                                      orig_height, image_size)
-    target_width, target_height = image_size * ratio[0], image_size * ratio[1]
-    resized_img = image.resize((target_width, target_height), Image.BICUBIC)
-    processed_images = []
-    for i in range(ratio[0] * ratio[1]):
-        across = target_width // image_size
-        box = ((i % across) * image_size, (i // across) * image_size, (i % across + 1) * image_size,
-               (i // across + 1) * image_size)
-        processed_images.append(resized_img.crop(box))
-    if use_thumbnail and len(processed_images) != 1:
-        processed_images.append(image.resize((image_size, image_size), Image.BICUBIC))
-    return processed_images, (ratio[1], ratio[0])
+def pieces_of_internvl(picture, least, most, side, with_thumbnail):
+    """The grid whose shape is nearest to the picture's. Python's sets leave open in which order InternVL meets grids that are as near:
+    here, from few tiles to many. A later one is taken where the picture has more than half of its pixels."""
+    grids = sorted((columns * rows, columns, rows) for columns in range(1, most + 1) for rows in range(1, most + 1)
+                   if least <= columns * rows <= most)
+    aspect = picture.width / picture.height
+    nearest = min(abs(aspect - columns / rows) for _, columns, rows in grids)
+    first, *later = [grid for grid in grids if abs(aspect - grid[1] / grid[2]) == nearest]
+    chosen = ([first] + [grid for grid in later if 2 * picture.width * picture.height > side * side * grid[0]])[-1]
+    _, columns, rows = chosen
+    pieces = tiles_of(resized(picture, side * columns, side * rows), side)
+    if with_thumbnail and len(pieces) > 1:
+        pieces.append(resized(picture, side, side))
+    return pieces, (rows, columns)
 
 
-# --- LLaVA-NeXT, as it was published ---
+def pieces_of_llava(picture, grids, side):
+    """Of the grids the one in which most of the picture's pixels are left, and then the one with the least margin; on it the whole
+    picture, as large as it fits, between black margins."""
+    width, height = picture.size
 
+    def worth(grid):
+        rows, columns = grid
+        by = min(side * columns / width, side * rows / height)
+        left = min(int(width * by) * int(height * by), width * height)
+        return left, left - side * columns * side * rows
 
-def select_best_resolution(original_size, possible_resolutions):
-    original_width, original_height = original_size
-    best_fit = None
-    max_effective_resolution = 0
-    min_wasted_resolution = float("inf")
-    for width, height in possible_resolutions:
-        scale = min(width / original_width, height / original_height)
-        downscaled_width, downscaled_height = int(original_width * scale), int(original_height * scale)
-        effective_resolution = min(downscaled_width * downscaled_height, original_width * original_height)
-        wasted_resolution = (width * height) - effective_resolution
-        if effective_resolution > max_effective_resolution or (
-                effective_resolution == max_effective_resolution and wasted_resolution < min_wasted_resolution):
-            max_effective_resolution = effective_resolution
-            min_wasted_resolution = wasted_resolution
-            best_fit = (width, height)
-    return best_fit
-
-
-def resize_and_pad_image(image, target_resolution):
-    original_width, original_height = image.size
-    target_width, target_height = target_resolution
-    scale_w = target_width / original_width
-    scale_h = target_height / original_height
-    if scale_w < scale_h:
-        new_width = target_width
-        new_height = min(math.ceil(original_height * scale_w), target_height)
+    rows, columns = max(grids, key=worth)
+    canvas = Image.new("RGB", (side * columns, side * rows))
+    across, down = canvas.width / width, canvas.height / height
+    if across < down:
+        fitted = (canvas.width, min(math.ceil(height * across), canvas.height))
     else:
-        new_height = target_height
-        new_width = min(math.ceil(original_width * scale_h), target_width)
-    resized_image = image.resize((new_width, new_height), Image.BICUBIC)
-    new_image = Image.new("RGB", (target_width, target_height), (0, 0, 0))
-    new_image.paste(resized_image, ((target_width - new_width) // 2, (target_height - new_height) // 2))
-    return new_image
-
-
-def process_anyres_image(image, pinpoints, patch):
-    resolution = select_best_resolution(image.size, [(columns * patch, rows * patch) for rows, columns in pinpoints])
-    padded = resize_and_pad_image(image, resolution)
-    patches = [padded.crop((j, i, j + patch, i + patch)) for i in range(0, resolution[1], patch)
-               for j in range(0, resolution[0], patch)]
-    return [image.resize((patch, patch), Image.BICUBIC)] + patches, (resolution[1] // patch, resolution[0] // patch)
+        fitted = (min(math.ceil(width * down), canvas.width), canvas.height)
+    canvas.paste(resized(picture, *fitted), ((canvas.width - fitted[0]) // 2, (canvas.height - fitted[1]) // 2))
+    return [resized(picture, side, side), *tiles_of(canvas, side)], (rows, columns)
 
 
 def compare_grid(daemon, path, picture, theirs, grid, name):
@@ -165,7 +129,7 @@ def check_internvl(program, folder):
         with Daemon(program, folder, "exif = true", ops, "" if most == 1 else "ragged = true") as daemon:
             for path, picture in pictures(folder):
                 count += 1
-                theirs, grid = dynamic_preprocess(picture, least, most, 32, thumbnail == "last")
+                theirs, grid = pieces_of_internvl(picture, least, most, 32, thumbnail == "last")
                 compare_grid(daemon, path, picture, theirs, grid, f"InternVL with {least} to {most} tiles")
     return count
 
@@ -178,7 +142,7 @@ def check_llava(program, folder):
         with Daemon(program, folder, "exif = true", ops, "ragged = true" if len(pinpoints) > 1 else "") as daemon:
             for path, picture in pictures(folder):
                 count += 1
-                compare_grid(daemon, path, picture, *process_anyres_image(picture, pinpoints, 28), f"LLaVA-NeXT of {names}")
+                compare_grid(daemon, path, picture, *pieces_of_llava(picture, pinpoints, 28), f"LLaVA-NeXT of {names}")
     return count
 
 
