@@ -78,7 +78,7 @@ def tiles_of(canvas, side):
 
 
 def pieces_of_internvl(picture, least, most, side, with_thumbnail):
-    """The grid whose shape is nearest to the picture's. Python's sets leave open in which order InternVL meets grids that are as near:
+    """The grid whose shape is nearest to the picture's. Python leaves open in which order InternVL meets grids that are as near:
     here, from few tiles to many. A later one is taken where the picture has more than half of its pixels."""
     grids = sorted((columns * rows, columns, rows) for columns in range(1, most + 1) for rows in range(1, most + 1)
                    if least <= columns * rows <= most)
