@@ -79,7 +79,7 @@ def tiles_of(canvas, side):
 
 def pieces_of_internvl(picture, least, most, side, with_thumbnail):
     """The grid whose shape is nearest to the picture's. Python leaves open in which order InternVL meets grids that are as near:
-    here, from few tiles to many. A later one is taken where the picture has more than half of its pixels."""
+    here it is from few tiles to many. A later one is taken where the picture has more than half of its pixels."""
     grids = sorted((columns * rows, columns, rows) for columns in range(1, most + 1) for rows in range(1, most + 1)
                    if least <= columns * rows <= most)
     aspect = picture.width / picture.height
@@ -94,7 +94,7 @@ def pieces_of_internvl(picture, least, most, side, with_thumbnail):
 
 
 def pieces_of_llava(picture, grids, side):
-    """Of the grids the one in which most of the picture's pixels are left, and then the one with the least margin; on it the whole
+    """Of the grids the one in which most of the picture's pixels are left, then the one with the least margin; on it the whole
     picture, as large as it fits, between black margins."""
     width, height = picture.size
 
