@@ -51,10 +51,10 @@ Result<std::string> read_small_file(const std::string& path, size_t bytes_max) {
 Result<std::string> read_token_file(const std::string& path) {
   auto text = read_small_file(path, kTokenFileBytesMax);
   if (!text) return text;
-  constexpr std::string_view kBlanks = " \t\r\n";
-  const size_t first = text->find_first_not_of(kBlanks);
+  constexpr std::string_view kAround = " \t\r\n";
+  const size_t first = text->find_first_not_of(kAround);
   const std::string token =
-      first == std::string::npos ? "" : text->substr(first, text->find_last_not_of(kBlanks) + 1 - first);
+      first == std::string::npos ? "" : text->substr(first, text->find_last_not_of(kAround) + 1 - first);
   if (token.empty() || std::any_of(token.begin(), token.end(), [](char c) { return c <= ' ' || c >= 0x7F; }))
     return Error{Trouble::kUsage, config::printable(path, kShownBytesMax) + " does not hold a token and nothing else."};
   return token;
