@@ -64,17 +64,36 @@ http {{
 """
 
 
+CERTIFICATES = """
+[req]
+distinguished_name = name
+[name]
+[authority]
+subjectKeyIdentifier = hash
+basicConstraints = critical, CA:TRUE
+[server]
+subjectKeyIdentifier = hash
+authorityKeyIdentifier = keyid
+basicConstraints = critical, CA:FALSE
+subjectAltName = IP:127.0.0.1, DNS:localhost
+"""
+
+
 def make_certificates(folder):
-    """Makes ca.pem, and server.pem with server.key for 127.0.0.1 and localhost, which the authority signed."""
+    """Makes ca.pem, and server.pem with server.key for 127.0.0.1 and localhost, which the authority signed. What the machine's own
+    openssl.cnf says has no part in it."""
+    (folder / "certificates.cnf").write_text(CERTIFICATES)
+
     def openssl(*arguments):
-        done = subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
-                               "-nodes", "-days", "2", *arguments], cwd=folder, capture_output=True, text=True)
+        done = subprocess.run(["openssl", "req", "-config", "certificates.cnf", "-x509", "-newkey", "ec", "-pkeyopt",
+                               "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", *arguments],
+                              cwd=folder, capture_output=True, text=True)
         if done.returncode != 0:
             raise RuntimeError(f"openssl failed: {done.stderr}")
 
-    openssl("-subj", "/CN=the authority of a test", "-keyout", "ca.key", "-out", "ca.pem")
-    openssl("-CA", "ca.pem", "-CAkey", "ca.key", "-subj", "/CN=localhost", "-keyout", "server.key", "-out", "server.pem",
-            "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost", "-addext", "basicConstraints=critical,CA:FALSE")
+    openssl("-extensions", "authority", "-subj", "/CN=the authority of a test", "-keyout", "ca.key", "-out", "ca.pem")
+    openssl("-extensions", "server", "-CA", "ca.pem", "-CAkey", "ca.key", "-subj", "/CN=localhost", "-keyout", "server.key",
+            "-out", "server.pem")
 
 
 class Web:
