@@ -80,8 +80,8 @@ subjectAltName = IP:127.0.0.1, DNS:localhost
 
 
 def make_certificates(folder):
-    """Makes ca.pem, and server.pem with server.key for 127.0.0.1 and localhost, which the authority signed. What the machine's own
-    openssl.cnf says has no part in it."""
+    """Makes ca.pem, and server.pem with server.key for 127.0.0.1 and localhost, which the authority signed. The settings of the
+    machine's own openssl.cnf have no part in it."""
     (folder / "certificates.cnf").write_text(CERTIFICATES)
 
     def openssl(*arguments):
