@@ -116,7 +116,7 @@ TEST_CASE("memory by file descriptor reads the same in another process, and outl
 
 TEST_CASE("an event of one process is waited for in another") {
   FakeCudaOptions options;
-  options.copy_us = 30'000;
+  options.copy_us = 1'000'000;  // the other process asks meanwhile, on a machine that others use as well
   FakeCuda fake(options);
   const Links links;
   Child exporter(fake, [&] {
