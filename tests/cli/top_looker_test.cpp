@@ -90,7 +90,8 @@ TEST_CASE("a looker that has not looked yet ends at once") {
     CHECK(!looker.take());
   }
   Looker looker([]() -> Json { return Json::object(); }, 3600);
-  while (!all_others_sleep()) std::this_thread::yield();  // in its pause, of which the end must wake it
+  // The looker's thread sleeps in its pause of an hour now. The end of this scope must wake the thread.
+  while (!all_others_sleep()) std::this_thread::yield();
 }
 
 }  // namespace spdld::top_looker_test

@@ -103,6 +103,11 @@ class Install(unittest.TestCase):
             os.chown(self.shared, NOBODY, NOBODY)
         done = self.install(root, "arrow")
         self.assertEqual((done.returncode, "belongs to another user" in done.stderr), (1, True))
+        self.shared = self.folder / "link"
+        (self.folder / "own").mkdir()
+        self.shared.symlink_to(self.folder / "own")
+        done = self.install(root, "arrow")
+        self.assertEqual((done.returncode, "or is a link" in done.stderr), (1, True))
         self.assertEqual(self.calls(root), 0)
 
 

@@ -53,7 +53,7 @@ double forecast(const Verdict& verdict, const std::string& words) {
 }  // namespace
 
 TEST_CASE("a loader that could do more than its trainer takes is told by how much") {
-  // Two threads decode 1,000 samples a second and four reads bring 2,000, of which the trainer takes 200.
+  // Two threads could decode 1,000 samples a second, and four reads could bring 2,000. The trainer takes 200 a second.
   const Verdict verdict = Given{.waiting = 0, .fetching = 0.1, .decoding = 0.2}.judged();
   REQUIRE(verdict.limiter == Limiter::kTrainer);
   CHECK_THAT(verdict.sentence, Contains("waits 0.0 %") && Contains("3.0 batches ready"));
@@ -143,13 +143,15 @@ TEST_CASE("what takes all of the time is forecast as a number") {
   }
 }
 
-TEST_CASE("a cache that is being filled has no forecast, and the deepest ring is the one that is told") {
+TEST_CASE("the verdict tells how far a cache is filled, by the tier that holds more samples") {
   Given given{.fetching = 1};
   given.pipeline.caches = {{.field = "image", .samples = 100, .memory_entries = 60, .disk_entries = 70, .misses = 1}};
   CHECK(forecast(given.judged(), "it has 70 samples of 100 so far") == 0);
   given.pipeline.caches[0].memory_entries = 80;
   CHECK(forecast(given.judged(), "it has 80 samples of 100 so far") == 0);
+}
 
+TEST_CASE("the verdict names the prefetch depth of the deepest ring") {
   Given uneven;
   CHECK(forecast(uneven.judged(), "prefetch_depth (4 now)") > 0);
   for (const uint64_t depth : {9, 6}) uneven.pipeline.rings.push_back({.batches = 1, .depth_max = depth});

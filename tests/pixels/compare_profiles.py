@@ -5,8 +5,9 @@ intent.
     compare_profiles.py PIXEL_DUMP FORMAT...
     compare_profiles.py --make FOLDER FORMAT...      only makes pictures of these formats there
 
-Pictures of all formats with profiles of all kinds are within 1. The profile is the one that Pillow finds in the file; the pixels
-are the daemon's own without conversion, since other tests compare these. 1,000 damaged profiles neither crash the daemon nor pass
+The test makes pictures of all formats with profiles of all kinds. The daemon's values differ by at most 1 from Pillow's values.
+Pillow takes the profile that it finds in the file, and the pixels that the daemon decodes without a conversion, since other tests
+compare these pixels with Pillow's. 1,000 damaged profiles neither crash the daemon nor pass
 for sound in one decoding and for damaged in another.
 """
 import importlib
