@@ -1,6 +1,5 @@
 #include "client/cli/bench/bench_rank.h"
 
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,15 +14,6 @@
 namespace spdld::cli {
 namespace {
 
-double cpu_seconds() {
-  rusage used{};
-  getrusage(RUSAGE_SELF, &used);
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
-  };
-  return seconds(used.ru_utime) + seconds(used.ru_stime);
-}
-
 class Rank {
  public:
   Rank(const BenchPlan& plan, uint32_t rank, int pipe_fd, Clock::time_point began)
@@ -33,7 +23,7 @@ class Rank {
     try {
       take_all();
       BenchRecord done = record(BenchEvent::kDone);
-      done.cpu_s = cpu_seconds();
+      done.cpu_s = own_cpu_s();
       tell(done);
       return kFine;
     } catch (const Exception& error) {

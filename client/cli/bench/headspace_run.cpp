@@ -1,6 +1,5 @@
 // Measures the parts of a pipeline in turns, in daemons of the command's own.
 #include <signal.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -60,15 +59,6 @@ class Interruptible {
   static constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
   std::map<int, struct sigaction> before_;
 };
-
-double own_cpu_s() {
-  rusage used{};
-  ::getrusage(RUSAGE_SELF, &used);
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
-  };
-  return seconds(used.ru_utime) + seconds(used.ru_stime);
-}
 
 // With what the kernel keeps of files and would give back.
 double free_bytes() {
