@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "daemon/source/listing.h"
+#include "daemon/source/opening/opening.h"
 
 namespace spdld::bench {
 

@@ -6,7 +6,6 @@
 #include "config/catalogue.h"
 #include "config/npy_values.h"
 #include "daemon/base/result.h"
-#include "daemon/source/alternatives.h"
 #include "daemon/source/fingerprint.h"
 #include "daemon/source/remarks.h"
 
@@ -175,44 +174,10 @@ class JoinedListing final : public Listing {
   Remarks remarks_;
 };
 
-std::unique_ptr<Listing> open_part(const config::SourceSpec& spec, const Progress& progress,
-                                   const std::stop_token& stop, const std::filesystem::path& kept, KeptUse& use,
-                                   const Places& places, std::span<const std::string> wanted) try {
-  return open_listing(spec, progress, stop, kept, &use, places, wanted);
-} catch (const SetupError& e) {
-  throw SetupError(e.error().trouble, "source '" + spec.name + "': " + e.error().message);
-}
-
 }  // namespace
 
 std::unique_ptr<Listing> join_listings(std::vector<NamedListing> parts) {
   return std::make_unique<JoinedListing>(std::move(parts));
-}
-
-std::unique_ptr<Listing> open_listings(std::span<const config::SourceSpec> specs, const Progress& progress,
-                                       const std::stop_token& stop, const std::filesystem::path& kept, KeptUse* use,
-                                       std::span<const std::string> wanted, const Places& places,
-                                       const Cutter& cutter) {
-  const auto finish = [&](const config::SourceSpec& spec, std::unique_ptr<Listing> listing) {
-    listing = with_alternatives(std::move(listing), wanted);
-    listing->set_bounds(places.bounds);
-    return cutter ? cutter(spec, std::move(listing)) : std::move(listing);
-  };
-  if (specs.size() == 1)
-    return finish(specs.front(), open_listing(specs.front(), progress, stop, kept, use, places, wanted));
-  KeptUse sum;
-  std::vector<NamedListing> parts;
-  for (const auto& spec : specs) {
-    KeptUse one;
-    parts.push_back({spec.name, finish(spec, open_part(spec, progress, stop, kept, one, places, wanted))});
-    sum.taken += one.taken;
-    sum.read += one.read;
-    if (sum.trouble.empty()) sum.trouble = one.trouble;
-  }
-  if (use != nullptr) *use = sum;
-  auto listing = join_listings(std::move(parts));
-  listing->set_bounds(places.bounds);
-  return listing;
 }
 
 std::string why_no_field(const Listing& listing, std::string_view name) {

@@ -9,7 +9,6 @@
 // Constant; any thread.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -26,16 +25,6 @@ struct NamedListing {
 
 // Two or more. Throws SetupError where they have more samples than 2^62 together.
 std::unique_ptr<Listing> join_listings(std::vector<NamedListing> parts);
-
-// Lists all sources of `specs`: one source as open_listing does, several sources joined. Errors name the source.
-// Progress is told for the source being listed; `use` is the sum over all sources. `wanted`: the fields that will be
-// asked for; where a field has alternatives, each source has it as alternatives.h says. `cutter` (may be empty) is
-// given each source's listing, whose samples are records, and returns a listing of rows that takes its place.
-using Cutter = std::function<std::unique_ptr<Listing>(const config::SourceSpec&, std::unique_ptr<Listing>)>;
-std::unique_ptr<Listing> open_listings(std::span<const config::SourceSpec> specs, const Progress& progress,
-                                       const std::stop_token& stop, const std::filesystem::path& kept = {},
-                                       KeptUse* use = nullptr, std::span<const std::string> wanted = {},
-                                       const Places& places = {}, const Cutter& cutter = {});
 
 // Why `listing` has no field of this name: "source 'web' has none (it has jpg, cls, path)". Empty where it has no
 // parts.

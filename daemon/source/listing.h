@@ -180,30 +180,6 @@ struct Places {
   std::shared_ptr<const store::Stores> stores = {};  // the remote stores that it may use; null: none
 };
 
-// Lists `spec`, whose type is one of config/sources.inc. Symlinks are followed. Throws SetupError with a sentence
-// for a missing or empty folder, a folder without a picture, or an archive that is no tar; and for a listing that
-// misses something (Listing::missing), unless `spec.on_missing` says to go on with the rest: a tar cut in the middle
-// then gives the samples before the cut. `stop` ends it early with Trouble::kStopping. image-folder reads the parameter
-// `extensions` (text, "jpg,jpeg" if absent): comma-separated, in any case. `spec.classes` says the classes of an
-// image-folder, of a voc, or of a manifest with a column of classes. webdataset's uris are archives and folders of
-// archives, with braces and wildcards (archive_search.h). So are the uris of tables, whose fields and parameters
-// config/source_types.cpp describes.
-//
-// `kept`: a folder (made where it is missing) in which listings outlive the daemon; empty: none. Folders and archives
-// that are unchanged, by size, inode and times, are taken from there, and only the others are read; the listing is the
-// same as without `kept`. The folder may be shared by daemons of one user; damage to it costs time alone. Trouble with
-// the folder does not stop a listing: `use` tells it.
-//
-// `wanted`: the fields that will be asked for, as open_listings() (joined.h) has them. Other fields may be asked for
-// too.
-//
-// `places.bounds`: a data set is refused (kDenied) if it has a link to a folder, a picture or an archive outside of
-// them, and, where the bounds say so, if it has a folder that the daemon may not read. A file that leads outside later
-// is bad content when it is fetched.
-std::unique_ptr<Listing> open_listing(const config::SourceSpec& spec, const Progress& progress, std::stop_token stop,
-                                      const std::filesystem::path& kept = {}, KeptUse* use = nullptr,
-                                      const Places& places = {}, std::span<const std::string> wanted = {});
-
 // Throws SetupError with the first of the sentences, where there are any and the source's on_missing is "refuse".
 void check_missing(const config::SourceSpec& spec, const Remarks::Sentences& missing);
 

@@ -148,4 +148,13 @@ TEST_CASE("the end does not wait for what lingers") {
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(35));  // one of them takes 40 s
 }
 
+TEST_CASE("the end comes when the last thread has ended, however long it may take") {
+  Pipe pipe;
+  {
+    Closer closer({.end = std::chrono::hours(1)});
+    closer.close(kGood, DescriptorClass::kReceived, std::move(pipe.write));
+  }
+  CHECK(pipe.is_closed_in_time());
+}
+
 }  // namespace spdld::closer_test

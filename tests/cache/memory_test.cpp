@@ -1,5 +1,10 @@
 #include <catch2/catch.hpp>
+#include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <string>
 
+#include "daemon/cache/memory/mapping.h"
 #include "tests/cache/entries.h"
 
 namespace spdld::memory_test {
@@ -8,6 +13,23 @@ using namespace spdld;
 using namespace spdld::test;
 using cache::Cache;
 using cache::Found;
+
+namespace {
+
+// The kernel's flags of the memory at `address`: proc(5), VmFlags of /proc/PID/smaps.
+std::string flags_of(const uint8_t* address) {
+  std::ifstream maps("/proc/self/smaps");
+  const auto wanted = reinterpret_cast<uintptr_t>(address);
+  bool is_there = false;
+  for (std::string line; std::getline(maps, line);) {
+    uintptr_t first = 0, end = 0;
+    if (std::sscanf(line.c_str(), "%zx-%zx ", &first, &end) == 2) is_there = first <= wanted && wanted < end;
+    if (is_there && line.starts_with("VmFlags:")) return line;
+  }
+  return "";
+}
+
+}  // namespace
 
 TEST_CASE("the cache finds in memory what was kept") {
   Cache cache({.ram_bytes_max = 8 * kMiB});
@@ -38,6 +60,16 @@ TEST_CASE("the cache finds in memory what was kept") {
   CHECK(line.refused == 0);
   CHECK(line.in_use);
   CHECK(line.samples == 1000);
+}
+
+TEST_CASE("what the cache holds is left out of core dumps") {
+  for (const uint64_t bytes : {cache::Mapping::kPageBytes, uint64_t{4} << 20}) {
+    const cache::Mapping mapping(bytes);
+    REQUIRE(mapping);
+    const auto flags = flags_of(mapping.memory());
+    INFO(flags);
+    CHECK(flags.find(" dd") != std::string::npos);
+  }
 }
 
 TEST_CASE("the cache keeps what came first, and its limit") {

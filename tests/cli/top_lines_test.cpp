@@ -17,6 +17,7 @@ TEST_CASE("columns are those of a terminal: wide characters take two, marks none
   CHECK(columns_of("\xff\xc3") == 2);
   CHECK(columns_of("\xe6\x97") == 2);
   CHECK(columns_of("\xe6zz") == 3);
+  CHECK(columns_of("\xed\xa0\x80") == 3);  // a surrogate, which is no character
 }
 
 TEST_CASE("a text is cut between characters, and is never wider than its place") {

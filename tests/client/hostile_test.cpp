@@ -112,6 +112,16 @@ TEST_CASE("what just fits is taken") {
   CHECK(next_of([](FakeReady& ready) { ready.tensors[1].strides = {1321, 1}; }) == SPDLD_OK);
   CHECK(next_of([](FakeReady& ready) { ready.tensors.clear(); }) == SPDLD_OK);
   CHECK(next_of([](FakeReady& ready) { ready.valid = 0; }) == SPDLD_OK);
+  CHECK(next_of([](FakeReady& ready) { ready.tensors[1].shape = {4, 1, 1, 1, 1, 1, 1, 1}; }) == SPDLD_OK);
+  CHECK(next_of([](FakeReady& ready) { ready.tensors[1].name.assign(128, 'n'); }) == SPDLD_OK);
+  CHECK(next_of([](FakeReady& ready) {
+          ready.tensors.resize(64, ready.tensors[0]);
+          for (size_t i = 0; i < 64; ++i) ready.tensors[i].name = "t" + std::to_string(i);
+        }) == SPDLD_OK);
+  CHECK(next_of([](FakeReady& ready) {
+          ready.substituted = 16;
+          ready.bad.assign(16, {.reason = "r"});
+        }) == SPDLD_OK);
 }
 
 TEST_CASE("a slot that is still held is not taken twice") {

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <random>
 
 #include "tests/control/noting.h"
@@ -17,6 +18,19 @@ using test::NotingAttachment;
 using test::OneRing;
 using test::RawClient;
 using test::Served;
+
+TEST_CASE("a session is as old as the time since its client came") {
+  const auto begin = std::chrono::steady_clock::now();
+  Served served;
+  RawClient client(served.path());
+  client.hello();
+  served.on_control([&] {
+    REQUIRE(served.server->sessions().size() == 1);
+    const double age_s = served.server->sessions().begin()->second->age_s();
+    CHECK(age_s > 0);
+    CHECK(age_s < std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  });
+}
 
 TEST_CASE("the daemon's types and roles are the protocol's") {
   for (size_t number = 0; number < config::kDTypeCount; number++) {

@@ -99,7 +99,7 @@ ROOMS = {
     "daemon/pipeline": (*BELOW_PIPELINE, "daemon/pipeline/forms", "daemon/pipeline/order"),
     "daemon/delivery": BELOW_PIPELINE,
     "daemon/control": (*BELOW_PIPELINE, "daemon/delivery"),
-    **each_after(NODE, (*BELOW_NODE, "config/checks", "proto/cuda")),
+    **each_after(NODE, (*BELOW_NODE, "daemon/source/opening", "config/checks", "proto/cuda")),
     "daemon": (*LOWEST, "config/checks", "daemon/"),  # main.cpp
     "client/include": (),
     "client/program": (),

@@ -79,6 +79,15 @@ TEST_CASE("windows end now and are as long as their names while there are figure
   }
 }
 
+TEST_CASE("figures that come at longer times than a second make no window shorter than its name") {
+  History history;
+  for (uint64_t i = 0; i <= 100; i++) {
+    const uint64_t now_ns = i * kSecond * 11 / 10;
+    history.keep(at(now_ns, i));
+    if (now_ns >= 60 * kSecond) CHECK(history.window(at(now_ns, i), 60).seconds >= 60);
+  }
+}
+
 TEST_CASE("a young history gives the time that there is; the figures do not pile up") {
   History history;
   history.keep(at(5 * kSecond, 10));

@@ -1,9 +1,12 @@
 #include "daemon/node/pipelines/listing_queue.h"
 
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace spdld::listing_queue_test {
@@ -100,14 +103,30 @@ TEST_CASE("users take turns, and the owner comes first") {
   }
 }
 
-TEST_CASE("another limit holds for the listings that wait") {
+TEST_CASE("another limit holds for the listings that wait, and wakes the threads that sleep") {
   Listings listings;
-  ListingQueue queue(4, 1, is_owner);
+  std::mutex mutex;
+  std::condition_variable wake;
+  std::set<std::thread::id> looked;  // for a listing of Alice's
+  ListingQueue queue(4, 1, [&](uid_t uid) {
+    const std::scoped_lock lock(mutex);
+    if (uid == kAlice) looked.insert(std::this_thread::get_id());
+    wake.notify_all();
+    return is_owner(uid);
+  });
   const EndAll at_end{listings};
-  for (int i = 0; i < 3; i++) queue.add(kAlice, listings.job("a" + std::to_string(i)));
-  CHECK(listings.begun(1).size() == 1);
+  for (const char* name : {"o0", "o1", "o2", "o3"}) queue.add(kOwner, listings.job(name));
+  CHECK(listings.begun(4).size() == 4);
+  for (const char* name : {"a0", "a1", "a2"}) queue.add(kAlice, listings.job(name));
+  for (const char* name : {"o0", "o1", "o2", "o3"}) listings.end(name);
+  CHECK(listings.begun(5).back() == "a0");
+  {
+    std::unique_lock lock(mutex);
+    REQUIRE(wake.wait_for(lock, std::chrono::seconds(60), [&] { return looked.size() == 4; }));
+  }
+  CHECK(queue.waiting() == 2);  // takes the lock that the last thread to look gives back as it goes to sleep
   queue.set_per_user_max(3);
-  CHECK(listings.begun(3).size() == 3);
+  CHECK(listings.begun(7).size() == 7);
 }
 
 TEST_CASE("the end stops what runs and drops what waits") {

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "daemon/media/image/picture_node.h"
+#include "daemon/source/opening/opening.h"
 #include "tests/support/makers/jpeg_maker.h"
 #include "tests/support/makers/photos.h"
 #include "tests/support/temp_dir.h"

@@ -13,6 +13,7 @@
 #include "daemon/pipeline/stream.h"
 #include "daemon/source/fetching/fetcher.h"
 #include "daemon/source/listing.h"
+#include "daemon/source/opening/opening.h"
 #include "tests/support/makers/png_maker.h"
 #include "tests/support/temp_dir.h"
 

@@ -8,7 +8,7 @@
 
 #include "daemon/pipeline/order/choice.h"
 #include "daemon/pipeline/plan.h"
-#include "daemon/source/joined.h"
+#include "daemon/source/opening/opening.h"
 #include "tests/support/makers/tar_writer.h"
 #include "tests/support/temp_dir.h"
 

@@ -13,6 +13,7 @@
 #include "daemon/sampler/sharding.h"
 #include "daemon/source/fingerprint.h"
 #include "daemon/source/joined.h"
+#include "daemon/source/opening/opening.h"
 #include "tests/support/temp_dir.h"
 
 namespace spdld::part_test {

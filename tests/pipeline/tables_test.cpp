@@ -7,6 +7,7 @@
 #include "daemon/pipeline/plan.h"
 #include "daemon/rows/length_index.h"
 #include "daemon/rows/row_listing.h"
+#include "daemon/source/opening/opening.h"
 #include "tests/source/fetch_once.h"
 #include "tests/support/makers/npy_maker.h"
 #include "tests/support/temp_dir.h"

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "daemon/media/measure.h"
+#include "tests/source/made_listing.h"
 #include "tests/source/temp_folder.h"
 #include "tests/support/makers/jpeg_maker.h"
 #include "tests/support/makers/png_maker.h"
@@ -57,6 +58,15 @@ std::unique_ptr<const LengthIndex> index_of(const source::Listing& listing, cons
                                             const fs::path& kept = {}, IndexUse* use = nullptr) {
   return make_length_index(listing, field_of(listing, field), measure, {}, {}, kept, use);
 }
+
+// Its value has three bytes, and says that it may have more.
+class ClaimedPacking final : public store::Packing {
+ public:
+  Result<Piece> find(std::span<const uint8_t> holder, uint32_t) const override {
+    return Piece{holder.first(3), claimed, 0};
+  }
+  uint64_t claimed = 0;
+};
 
 }  // namespace
 
@@ -110,6 +120,21 @@ TEST_CASE("rows: an index of bytes takes them from the archive's members or from
   CHECK((*of_files)[0] == 3);
   CHECK((*of_files)[1] == 0);
   CHECK(of_files->remarks().all().count == 1);
+}
+
+TEST_CASE("rows: a packed value may say that it has as many bytes as a fetcher takes, and no byte more") {
+  constexpr uint64_t kContentBytesMax = 1 << 30;
+  House house;
+  MadeListing listing(1);
+  ClaimedPacking packing;
+  listing.places = {house.at(0, 100)};
+  listing.places.front().packing = &packing;
+  for (const uint64_t beyond : {0, 1}) {
+    packing.claimed = kContentBytesMax + beyond;
+    const auto index = index_of(listing, "f0", Measure::kBytes);
+    CHECK((*index)[0] == (beyond == 0 ? 3 : 0));
+    CHECK(index->remarks().all().count == beyond);
+  }
 }
 
 TEST_CASE("rows: the head of a JPEG says what its decoder says, or nothing") {

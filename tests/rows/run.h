@@ -17,7 +17,7 @@
 #include "daemon/pipeline/stream.h"
 #include "daemon/rows/row_listing.h"
 #include "daemon/source/fetching/fetcher.h"
-#include "daemon/source/joined.h"
+#include "daemon/source/opening/opening.h"
 
 namespace spdld::test {
 

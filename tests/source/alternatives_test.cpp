@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "daemon/source/joined.h"
+#include "daemon/source/opening/opening.h"
 #include "tests/source/fetching.h"
 #include "tests/source/temp_folder.h"
 #include "tests/support/makers/tar_writer.h"

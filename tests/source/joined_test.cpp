@@ -1,4 +1,5 @@
 #include "daemon/source/joined.h"
+#include "daemon/source/opening/opening.h"
 
 #include <catch2/catch.hpp>
 #include <vector>

@@ -8,6 +8,7 @@
 
 #include "daemon/source/fetching/fetch_router.h"
 #include "daemon/source/listing.h"
+#include "daemon/source/opening/opening.h"
 #include "tests/source/fetching.h"
 #include "tests/source/temp_folder.h"
 #include "tests/store/streams/fake_store.h"

@@ -11,6 +11,7 @@
 #include "daemon/source/archives/tar.h"
 #include "daemon/source/fetching/fetch_router.h"
 #include "daemon/source/listing.h"
+#include "daemon/source/opening/opening.h"
 #include "tests/source/fetching.h"
 #include "tests/source/temp_folder.h"
 #include "tests/store/streams/fake_store.h"

@@ -10,6 +10,7 @@
 
 #include "daemon/base/result.h"
 #include "daemon/source/listing.h"
+#include "daemon/source/opening/opening.h"
 #include "tests/support/temp_dir.h"
 
 namespace spdld::test {

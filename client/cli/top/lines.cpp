@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "utf8/utf8.h"
+
 namespace spdld::cli::top {
 namespace {
 
@@ -45,13 +47,6 @@ bool is_in(const std::array<Range, N>& ranges, char32_t character) {
                      [character](const Range& range) { return character >= range.first && character <= range.last; });
 }
 
-// The bytes of a character that begins so; 0: no character begins so.
-size_t bytes_of(unsigned char first) {
-  if (first < 0x80) return 1;
-  if (first < 0xC2 || first > 0xF4) return 0;
-  return first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
-}
-
 }  // namespace
 
 Line& Line::add(std::string text, Style style, bool is_reversed_span) {
@@ -90,21 +85,13 @@ size_t columns_of(std::string_view text) {
 }
 
 char32_t take_character(std::string_view& text) {
-  const auto first = static_cast<unsigned char>(text.front());
-  const size_t bytes = bytes_of(first);
-  if (bytes == 0 || bytes > text.size()) {
+  const size_t bytes = utf8::character_bytes(text);
+  if (bytes == 0) {
     text.remove_prefix(1);
     return U'?';
   }
-  char32_t character = bytes == 1 ? first : first & (0x7F >> bytes);
-  for (size_t i = 1; i < bytes; i++) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    if ((byte & 0xC0) != 0x80) {
-      text.remove_prefix(1);
-      return U'?';
-    }
-    character = character << 6 | (byte & 0x3F);
-  }
+  char32_t character = bytes == 1 ? utf8::byte_at(text, 0) : utf8::byte_at(text, 0) & (0x7Fu >> bytes);
+  for (size_t i = 1; i < bytes; i++) character = character << 6 | (utf8::byte_at(text, i) & 0x3F);
   text.remove_prefix(bytes);
   return character;
 }

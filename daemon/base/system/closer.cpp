@@ -21,7 +21,6 @@ namespace {
 
 constexpr auto kHurried = std::chrono::milliseconds(1);  // the patience where many descriptors wait
 constexpr size_t kHurriedFrom = 8;                       // descriptors in one lane
-constexpr auto kEndLimit = std::chrono::seconds(2);
 constexpr long kAgainNs = 5'000'000;  // a signal that came before the close began has interrupted nothing
 
 int interrupting_signal() { return SIGRTMIN + 3; }
@@ -154,7 +153,8 @@ Closer::~Closer() {
   std::unique_lock lock(inside.mutex);
   inside.ending = true;
   inside.wake.notify_all();
-  const bool all = inside.thread_ended.wait_for(lock, kEndLimit, [&] { return inside.ended == inside.threads.size(); });
+  const bool all =
+      inside.thread_ended.wait_for(lock, inside.limits.end, [&] { return inside.ended == inside.threads.size(); });
   inside.abandoned = true;
   for (auto& [key, lane] : inside.lanes)
     for (UniqueFd& fd : lane.waiting) fd.release();  // the end of the process closes it, without waiting

@@ -27,12 +27,13 @@ class Closer {
     size_t lane_max = 64;                    // descriptors of one user and class; more make full() true
     size_t all_max = 512;                    // descriptors of one class
     std::chrono::milliseconds patience{20};  // a close that takes longer is interrupted
+    std::chrono::milliseconds end{2000};     // the end of the closer takes no longer
   };
 
   // Throws std::system_error where no thread can begin.
   explicit Closer(const Limits& limits);
   Closer() : Closer(Limits()) {}
-  // Closes what waits, within two seconds; a close that can't be interrupted is left to the end of the process.
+  // Closes what waits, within the limit; a close that can't be interrupted is left to the end of the process.
   ~Closer();
   Closer(const Closer&) = delete;
   Closer& operator=(const Closer&) = delete;

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "utf8/utf8.h"
+
 namespace spdld {
 
 // A text of at most `bytes_max` bytes stays whole. A longer text ends with "...", in place of at least what is too
@@ -14,9 +16,7 @@ inline std::string cut_text(std::string_view text, size_t bytes_max) {
   if (text.size() <= bytes_max) return std::string(text);
   size_t end = bytes_max > kCut.size() ? bytes_max - kCut.size() : 0;
   constexpr size_t kCharacterBytesMax = 4;
-  for (size_t back = 1; back < kCharacterBytesMax && end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80;
-       back++)
-    end--;
+  for (size_t back = 1; back < kCharacterBytesMax && end > 0 && utf8::goes_on(text[end]); back++) end--;
   return std::string(text.substr(0, end)).append(kCut);
 }
 

@@ -80,7 +80,7 @@ void ListingQueue::work(const std::stop_token& stop) {
     lock.lock();
     limited_running_ -= limited;
     if (--user.running == 0 && user.waiting.empty()) users_.erase(uid);
-    wake_.notify_all();  // another listing may run now that could not before
+    // One listing more may run now, which this thread looks for itself, so that it wakes no other.
   }
 }
 

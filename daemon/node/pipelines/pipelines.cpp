@@ -11,7 +11,7 @@
 #include "daemon/base/system/log.h"
 #include "daemon/node/access/access.h"
 #include "daemon/rows/row_listing.h"
-#include "daemon/source/joined.h"
+#include "daemon/source/opening/opening.h"
 
 namespace spdld::node {
 namespace {

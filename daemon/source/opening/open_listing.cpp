@@ -1,4 +1,5 @@
-// Which listing is made for a source: one kind for each type of the catalogue.
+#include "daemon/source/opening/opening.h"
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -7,7 +8,8 @@
 #include "config/text/local_path.h"
 #include "config/text/remote_uri.h"
 #include "daemon/base/result.h"
-#include "daemon/source/listing.h"
+#include "daemon/source/alternatives.h"
+#include "daemon/source/joined.h"
 #include "daemon/source/listings.h"
 
 namespace spdld::source {
@@ -31,7 +33,7 @@ std::string local_path(const std::string& uri) {
 
 using OpenFiles = std::unique_ptr<Listing> (*)(const SourceOpening&);
 
-// In the order of the table, as config::sources().
+// One kind of listing for each type of the catalogue, in the order of the table, as config::sources().
 constexpr OpenFiles kOpen[] = {
 #define SOURCE(name, room) &open_##name,
 #include "config/sources.inc"
@@ -53,6 +55,14 @@ std::unique_ptr<Listing> open_any(const config::SourceSpec& spec, const Progress
          config::sources_that([](const config::SourceType&) { return true; }) + ".");
 }
 
+std::unique_ptr<Listing> open_part(const config::SourceSpec& spec, const Progress& progress,
+                                   const std::stop_token& stop, const std::filesystem::path& kept, KeptUse& use,
+                                   const Places& places, std::span<const std::string> wanted) try {
+  return open_listing(spec, progress, stop, kept, &use, places, wanted);
+} catch (const SetupError& e) {
+  throw SetupError(e.error().trouble, "source '" + spec.name + "': " + e.error().message);
+}
+
 }  // namespace
 
 std::unique_ptr<Listing> open_listing(const config::SourceSpec& spec, const Progress& progress, std::stop_token stop,
@@ -64,6 +74,30 @@ std::unique_ptr<Listing> open_listing(const config::SourceSpec& spec, const Prog
   std::unique_ptr<Listing> listing = open_any(spec, progress, stop, kept, used, places, wanted);
   listing->set_bounds(places.bounds);
   check_missing(spec, listing->said().missing());
+  return listing;
+}
+
+std::unique_ptr<Listing> open_listings(std::span<const config::SourceSpec> specs, const Progress& progress,
+                                       const std::stop_token& stop, const std::filesystem::path& kept, KeptUse* use,
+                                       std::span<const std::string> wanted, const Places& places,
+                                       const Cutter& cutter) {
+  const auto finish = [&](const config::SourceSpec& spec, std::unique_ptr<Listing> listing) {
+    listing = with_alternatives(std::move(listing), wanted);
+    listing->set_bounds(places.bounds);
+    return cutter ? cutter(spec, std::move(listing)) : std::move(listing);
+  };
+  if (specs.size() == 1)
+    return finish(specs.front(), open_listing(specs.front(), progress, stop, kept, use, places, wanted));
+  KeptUse sum;
+  std::vector<NamedListing> parts;
+  for (const auto& spec : specs) {
+    KeptUse one;
+    parts.push_back({spec.name, finish(spec, open_part(spec, progress, stop, kept, one, places, wanted))});
+    sum.add(one);
+  }
+  if (use != nullptr) *use = sum;
+  auto listing = join_listings(std::move(parts));
+  listing->set_bounds(places.bounds);
   return listing;
 }
 

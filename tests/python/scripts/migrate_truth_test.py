@@ -101,6 +101,7 @@ BEFORE_ARGUMENTS = [
     "sys.argv.extend(['--bs', '9'])", "sys.argv[1:] = ['--bs', '9']", "parser._actions[2].default = 9",
     "action = parser.add_argument('--z')\n"
     "action.dest = 'bs'\naction.default = 9",
+    "def int(given): return 9\nparser.add_argument('--bs2', dest='bs', type=int, default='4')",
 ]
 AFTER_LIST = [
     "pass", "steps.append(T.CenterCrop(3))", "steps += [T.CenterCrop(3)]", "steps.insert(0, T.CenterCrop(3))",

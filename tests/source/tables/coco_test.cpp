@@ -1,7 +1,7 @@
 // Files of annotations in COCO's form.
 #include <catch2/catch.hpp>
 
-#include "daemon/source/joined.h"
+#include "daemon/source/opening/opening.h"
 #include "tests/source/tables/table_files.h"
 
 namespace spdld::coco_test {

@@ -2,7 +2,7 @@
 #include <chrono>
 
 #include "daemon/source/files/bounds.h"
-#include "daemon/source/joined.h"
+#include "daemon/source/opening/opening.h"
 #include "tests/source/fetching.h"
 #include "tests/source/temp_folder.h"
 

@@ -13,6 +13,7 @@
 #include "config/checks/load.h"
 #include "daemon/source/fetching/fetch_router.h"
 #include "daemon/source/fetching/fetcher.h"
+#include "daemon/source/opening/opening.h"
 #include "tests/source/fetch_once.h"
 
 namespace {

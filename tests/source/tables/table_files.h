@@ -12,6 +12,7 @@
 #include "daemon/base/formats/crc32c.h"
 #include "daemon/source/fetching/fetch_router.h"
 #include "daemon/source/listing.h"
+#include "daemon/source/opening/opening.h"
 #include "tests/source/fetching.h"
 #include "tests/source/temp_folder.h"
 #include "tests/support/memory_store.h"

@@ -70,6 +70,13 @@ TEST_CASE("a page of a listing is read") {
   CHECK(page->next_token == "1/w&==");
 }
 
+TEST_CASE("the last page has no token for a next one, whatever stands there") {
+  const auto page = read_list_page(
+      page_of("<IsTruncated>false</IsTruncated><NextContinuationToken>more</NextContinuationToken>"), kWhat);
+  REQUIRE(page);
+  CHECK(page->next_token.empty());
+}
+
 TEST_CASE("names are decoded where the page says that they are encoded, before it or after it") {
   const std::string encoding = "<EncodingType>url</EncodingType>";
   const std::string names =
