@@ -44,6 +44,14 @@ TEST_CASE("what was left out is told once, when a line may be written, or at the
   CHECK(limits.take_left_out(100 * kSecondNs, true).size() == 1);
 }
 
+TEST_CASE("as many kinds as are known leave room for a new one where they are old") {
+  LineLimits limits;
+  for (size_t i = 0; i < LineLimits::kKindsMax; i++) limits.take("bad {}", "p" + std::to_string(i), kSecondNs);
+  while (limits.take("new {}", "p", 3600 * kSecondNs)) {
+  }
+  CHECK(limits.take_left_out(3600 * kSecondNs, true).at(0).sentence == "new {}");
+}
+
 TEST_CASE("kinds are bounded: old ones are forgotten, and further ones share a limit") {
   LineLimits limits;
   uint64_t written = 0;

@@ -217,6 +217,7 @@ TEST_CASE("10,000 mutated messages are refused or can be read to the last field"
 
 TEST_CASE("names and sizes of types and errors") {
   CHECK(proto::name_of(proto::ErrorCode::conflict) == "conflict");
+  for (const proto::ErrorCode code : proto::EnumValuesErrorCode()) CHECK(proto::name_of(code) != "unknown");
   CHECK(proto::name_of(static_cast<proto::ErrorCode>(999)) == "unknown");
   CHECK(proto::name_of(proto::DType::bfloat16) == "bfloat16");
   CHECK(proto::name_of(proto::DType::bool_) == "bool");

@@ -130,7 +130,7 @@ metrics::RingFigures measure(const FeedKey& key, const Feed& feed) {
     const auto progress = ring.progress(id);
     out.readers.push_back({.name = seat.client.name,
                            .group = seat.group,
-                           .pid = static_cast<uint64_t>(std::max<pid_t>(seat.client.pid, 0)),
+                           .pid = static_cast<uint64_t>(seat.client.pid),
                            .uid = seat.client.uid,
                            .batches = progress.taken,
                            .waited_ns = progress.waited_us * 1000,
