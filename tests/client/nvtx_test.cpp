@@ -1,5 +1,5 @@
 // Ranges for NVIDIA's tools. The tool is found once in a process: SPDLD_NVTX_TOOL is the fake one where this process
-// has it, and empty where it has none.
+// has it, and empty where it has none, or one that lacks a function.
 #include "client/src/gpu/nvtx.h"
 
 #include <dlfcn.h>

@@ -2,6 +2,7 @@
 // NVIDIA's header, the interface is the header's own; else it is written down here again.
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 
 #if __has_include(<nvtx3/nvToolsExt.h>)
@@ -73,7 +74,7 @@ int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t export_table) {
   if (!callbacks->GetModuleFunctionTable(static_cast<NvtxCallbackModule>(NVTX_CB_MODULE_CORE), &table, nullptr))
     return 0;
   *table[NVTX_CBID_CORE_RangePushA] = generic(&push);
-  *table[NVTX_CBID_CORE_RangePop] = generic(&pop);
+  *table[NVTX_CBID_CORE_RangePop] = std::getenv("SPDLD_NVTX_LACKS_POP") ? nullptr : generic(&pop);
   return 1;
 }
 

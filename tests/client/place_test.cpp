@@ -81,6 +81,20 @@ TEST_CASE("the daemon's program is looked for beside this code, then in PATH, an
     const Variable daemon("SPDLD_DAEMON", nullptr);
     CHECK(find_daemon_binary(looked_at) == in_path);
   }
+  SECTION("in the first 256 folders of PATH, and no further") {
+    const Variable daemon("SPDLD_DAEMON", nullptr);
+    const auto behind = [&](int folders) {
+      std::string text;
+      for (int i = 0; i < folders; ++i) text += "/nowhere:";
+      return text + folder.path() + "/path";
+    };
+    {
+      const Variable near("PATH", behind(255).c_str());
+      CHECK(find_daemon_binary(looked_at) == in_path);
+    }
+    const Variable far("PATH", behind(256).c_str());
+    CHECK(find_daemon_binary(looked_at).empty());
+  }
   SECTION("beside, before PATH") {
     const Variable daemon("SPDLD_DAEMON", nullptr);
     const std::string beside = make_program(own_folder + "/bin/spdld");

@@ -118,6 +118,10 @@ TEST_CASE("a job is abreast where none that takes the next batch was sent more")
   shared.ring.dismiss(a.id, shared.ring.leases_of(a.id));
   CHECK(shared.ring.is_abreast(b.id));  // of those that are there
   CHECK_FALSE(shared.ring.is_abreast(99));
+  Job coming;
+  shared.join(coming, shared.next);  // it takes the very next batch
+  CHECK(shared.ring.is_abreast(coming.id));
+  CHECK_FALSE(shared.ring.is_abreast(b.id));
 }
 
 TEST_CASE("the furthest behind holds the others back, is named, and cut loose keeps what it holds") {

@@ -82,4 +82,6 @@ TEST_CASE("rates are counts a second, and times become numbers of lanes") {
   CHECK(stage.find("busy")->number() == 0.5);
   CHECK(stage.find("lanes")->count() == 4);
   CHECK(rates_of({}).find("seconds")->number() == 0);  // no division by nothing
+  window.seconds = 0.005;
+  CHECK(rates_of(window).find("pipelines")->begin()->find("samples_per_s")->number() == Approx(100'000));
 }

@@ -65,6 +65,13 @@ TEST_CASE("a loader that could do more than its trainer takes is told by how muc
   CHECK(forecast(cores, "wait for a core 50 % of their time") == 0);
 }
 
+TEST_CASE("a verdict has the rate now, the trainer's own, and how long the trainer waits") {
+  const Verdict verdict = Given{.waiting = 0.5}.judged();
+  CHECK(verdict.samples_per_s == Approx(200));
+  CHECK(verdict.trainer_per_s == Approx(400));
+  CHECK(verdict.waiting == Approx(0.5));
+}
+
 TEST_CASE("confidence grows with what was seen, and with how far the busiest part stands out") {
   const auto confidence = [](const Given& given, Limiter limiter) {
     const Verdict verdict = given.judged();

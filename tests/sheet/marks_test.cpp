@@ -27,6 +27,9 @@ TEST_CASE("a box lies at its place in a picture of any size", "[marks]") {
   CHECK(twice.at(20, 40) == kMark);
   CHECK(twice.at(21, 41) == kMark);  // a large picture has wider frames
   CHECK(twice.at(22, 42) == kPlain);
+  const Canvas tall = drawn(Canvas(50, 100, kPlain), marks, 200);
+  CHECK(tall.width() == 100);
+  CHECK(tall.at(21, 41) == kMark);  // large by its height alone
 }
 
 TEST_CASE("boxes that are far away or no numbers harm nothing", "[marks]") {
