@@ -204,13 +204,33 @@ class TinyTree(unittest.TestCase):
 
 
 TINY = {
-    "meson.build": "project('tiny', 'cpp', default_options: ['werror=true', 'unity=on'])\n"
+    "meson.build": "project('tiny', 'cpp', default_options: ['cpp_std=c++17', 'werror=true', 'unity=on'])\n"
                    "test('twice', executable('twice_test', 'daemon/twice.cpp', 'tests/main.cpp'))\n",
     "daemon/twice.cpp": "int twice(int n) {\n  if (n < 0) return 0;\n  return n * 2;\n}\n",
     "tests/main.cpp": "int twice(int n);\nint main() { return twice(2) == 4 ? 0 : 1; }\n",
     "tests/mutation/rooms.txt": "daemon: daemon | twice\n",
     ".gitignore": "/build/\n",
 }
+
+
+LOCKED = """\
+#include <mutex>
+#include <thread>
+std::mutex mutex;
+int sum_of_two_threads() {
+  int sum = 0;
+  const auto add = [&] {
+    for (int i = 0; i < 1000; i++) {
+      const std::scoped_lock lock(mutex);
+      sum += i;
+    }
+  };
+  std::thread other(add);
+  add();
+  other.join();
+  return sum;
+}
+"""
 
 
 class TheRun(unittest.TestCase):
@@ -266,6 +286,15 @@ class TheRun(unittest.TestCase):
         self.assertTrue(changed)
         self.assertEqual({before[name] for name in changed}, {"survived"})
         self.assertEqual(self.run_it()[1], after)
+
+
+    def test_a_lock_that_is_left_out_is_tried_with_the_thread_sanitizer(self):
+        self.write("daemon/twice.cpp", LOCKED)
+        self.write("tests/main.cpp", 'int sum_of_two_threads();\nint main() { return sum_of_two_threads() > 0 ? 0 : 1; }\n')
+        self.write("meson.build", TINY["meson.build"].replace("'tests/main.cpp')", "'tests/main.cpp', dependencies: "
+                                                              "dependency('threads'))"))
+        _, outcomes, _ = self.run_it()
+        self.assertEqual([outcome for name, outcome in outcomes.items() if "lock-left-out" in name], ["killed"])
 
 
 class ThisTree(unittest.TestCase):

@@ -20,8 +20,11 @@ from claimed_folder import claim
 
 # As in tests/run, so that the compiler cache has all that the tests' own builds compiled.
 SETUP = ("-Dwerror=true", "--buildtype=debugoptimized", "-Dcpp_args=-g1", "-Dc_args=-g1")
-PARQUET = "-Dparquet=enabled"  # of a project that has such an option
+THREADED_SETUP = ("-Db_sanitize=thread", "-Db_lundef=false", "-Doptimization=1")
+# Of a project that has such options.
+OWN_SETUP, OWN_THREADED_SETUP = ("-Dparquet=enabled",), ("-Dparquet=enabled", "-Dpython=disabled", "-Dbench=disabled")
 FAILED_CASE = re.compile(r"^(?:FAILED |FAIL: |ERROR: )(.+)$", re.MULTILINE)  # of one_test.py, and of unittest
+THREADED_TIMES_AS_LONG = 6  # with the thread sanitizer, as in tests/run
 TIMES_AS_LONG, LEAST_S = 5, 30  # the time limit: so many times what the unchanged program took, and by default at least so long
 BUILD_LIMIT_S = 3600
 MEMORY_MAX = 12 << 30  # of a test's process
@@ -49,19 +52,32 @@ def bound_memory():
 class Copy:
     """The copy of a tree. What did not change since an earlier run is not written, and so not built again."""
 
-    def __init__(self, root, folder, jobs, least_s):
-        self.root, self.folder, self.jobs, self.least_s = root, folder, jobs, least_s
-        self.build = folder / "build/dev"
-        self.environment = os.environ | {"CCACHE_BASEDIR": str(folder), "CCACHE_NOHASHDIR": "1"}
+    def __init__(self, root, folder, jobs, least_s, is_threaded=False):
+        """is_threaded: it is built with the thread sanitizer."""
+        self.root, self.folder, self.jobs, self.least_s, self.is_threaded = root, folder, jobs, least_s, is_threaded
+        self.build = folder / ("build/thread" if is_threaded else "build/dev")
+        self.environment = os.environ | {"CCACHE_BASEDIR": str(folder), "CCACHE_NOHASHDIR": "1",
+                                         "TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1:atexit_sleep_ms=50"}
         if (root / "build/venv/bin").is_dir():
             self.environment["PATH"] = f"{root / 'build/venv/bin'}:{os.environ['PATH']}"
         if "CXX" not in os.environ and shutil.which("ccache"):
-            self.environment |= {"CXX": f"{compile_apart.__file__} ccache g++", "CC": "ccache gcc"}
+            compilers = ("clang++", "clang") if is_threaded else ("g++", "gcc")
+            self.environment |= {"CXX": f"{compile_apart.__file__} ccache {compilers[0]}", "CC": f"ccache {compilers[1]}"}
         if shutil.which("ld.lld"):
             self.environment |= {"CXX_LD": "lld", "CC_LD": "lld"}
         self.tests = {}
         self.limits_s = {}  # by the test and its words
         self.tree = ""  # the digest of all files
+        self.sibling = None
+
+    def threaded(self):
+        """The same copy, built with the thread sanitizer."""
+        if self.sibling is None:
+            self.sibling = Copy(self.root, self.folder, self.jobs, self.least_s, is_threaded=True)
+            self.sibling.tree = self.tree
+            self.sibling.read_limits()
+            self.sibling.set_up()
+        return self.sibling
 
     def refresh(self):
         try:
@@ -91,7 +107,7 @@ class Copy:
 
     # What the unchanged tree has passed, and so how long its tests may take, holds as long as the tree stays as it is.
     def limits_file(self):
-        return self.folder / "build/limits.json"
+        return self.folder / f"build/limits{'-threaded' if self.is_threaded else ''}.json"
 
     def read_limits(self):
         kept = json.loads(self.limits_file().read_text()) if self.limits_file().is_file() else {}
@@ -113,9 +129,12 @@ class Copy:
 
     def set_up(self):
         if not (self.build / "build.ninja").is_file():
-            options = self.folder / "meson_options.txt"
-            parquet = [PARQUET] if options.is_file() and "option('parquet'" in options.read_text() else []
-            self.command(["meson", "setup", self.build, self.folder, *SETUP, *parquet], "the copy can't be set up")
+            file = self.folder / "meson_options.txt"
+            known = set(re.findall(r"option\('(\w+)'", file.read_text())) if file.is_file() else set()
+            own = [word for word in (OWN_THREADED_SETUP if self.is_threaded else OWN_SETUP)
+                   if word.removeprefix("-D").partition("=")[0] in known]
+            threaded = THREADED_SETUP if self.is_threaded else ()
+            self.command(["meson", "setup", self.build, self.folder, *SETUP, *threaded, *own], "the copy can't be set up")
         tests, self.targets = (json.loads(self.command(["meson", "introspect", what, self.build], "Meson tells nothing"))
                                for what in ("--tests", "--targets"))
         self.tests = {test["name"]: test for test in tests}
@@ -151,9 +170,11 @@ class Copy:
         begin = time.monotonic()
         with subprocess.Popen(command, cwd=known["workdir"] or self.build, env=self.environment | known["env"],
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-                              preexec_fn=bound_memory, start_new_session=True) as process:
+                              preexec_fn=None if self.is_threaded else bound_memory,  # the sanitizer maps terabytes
+                              start_new_session=True) as process:
             try:
-                output = process.communicate(timeout=self.limits_s.get((test, words), known["timeout"]))[0]
+                first_s = known["timeout"] * (THREADED_TIMES_AS_LONG if self.is_threaded else 1)
+                output = process.communicate(timeout=self.limits_s.get((test, words), first_s))[0]
             except subprocess.TimeoutExpired:
                 output = None
             finally:
@@ -195,6 +216,8 @@ class Copy:
         text = file.read_text()
         try:
             for test, words in mutant.tests:
+                if self.is_threaded and test not in self.tests:
+                    continue
                 if (test, words) not in self.limits_s:  # whether the unchanged tree passes is asked when it is first needed
                     file.write_text(text)
                     self.check_unchanged([(test, words)])
