@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """The tree keeps to the order of the house; and the look at it finds each kind of fault in a made-up tree."""
+import re
 import sys
 import tempfile
 import unittest
@@ -181,6 +182,15 @@ class AMadeUpTree(unittest.TestCase):
         body = "namespace {\nconstexpr double kFar = 2, %s = 3;\n}  // namespace\n"
         self.assertEqual(self.faults("daemon/base/x.cpp", body % "kOther"), [])
         self.assert_fault("daemon/base/x.cpp", body % "kLimit", "hides")
+
+    def test_each_library_says_how_it_is_optimised(self):
+        found = 0
+        for file in (ROOT / folder for folder in ("proto", "config", "client", "daemon")):
+            for rules in file.rglob("meson.build"):
+                for call in re.findall(r"\bstatic_library\((?:[^()]|\([^()]*\))*\)", rules.read_text()):
+                    found += 1
+                    self.assertRegex(call, r"(hot|cold|kernel|client)_options|override_options: \[", f"{rules}: {call}")
+        self.assertGreater(found, 80)
 
     def test_a_file_belongs_to_a_room(self):
         self.assert_fault("client/x.cpp", "\n", "no room")
