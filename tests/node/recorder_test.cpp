@@ -211,7 +211,8 @@ TEST_CASE("recorder: a long recording is taken in parts, and each part goes on w
   const std::string number = rig.start();
   constexpr uint64_t kCount = 30'000;
   for (uint64_t i = 0; i < kCount; i++)
-    trace::note(rig.pipeline()->subject(), {.start_ns = monotonic_ns(), .sample = i, .what = trace::What::kWork, .stage = 1});
+    trace::note(rig.pipeline()->subject(),
+                {.start_ns = monotonic_ns(), .sample = i, .what = trace::What::kWork, .stage = 1});
   CHECK(rig.take(number).at("decode") == kCount);
   CHECK(rig.parts > 3);
 }
