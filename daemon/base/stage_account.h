@@ -1,5 +1,6 @@
-// What a stage of samples' ways says of itself: who works there, and the words that name it. Tuner, verdict, tables,
-// pages and traces speak of every stage by its account, and know none by its name. Plain values.
+// The account that a stage of samples' ways gives of itself: its workers, and the words for them and for their work.
+// Tuner, verdict, tables, pages and traces speak of every stage by its account, and know none by its name. Plain
+// values.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,7 @@
 namespace spdld {
 
 struct StageAccount {
-  // Who does the work. A stage's lanes are those who may work at once: threads, reads under way, processes.
+  // The workers. A stage's lanes are the workers at one moment: threads, reads under way, processes.
   bool is_on_pool = false;         // the threads of the pool, in turns, for all pipelines
   std::string_view tuned_as = {};  // the executor that the node's tuning gives lanes (node/seats/tuning.h); empty: none
   std::string_view role = {};    // of the daemon's threads that do it (own_process.h); empty: no threads of the daemon
@@ -21,8 +22,8 @@ struct StageAccount {
   std::string at = "on";    // before the number of lanes: "on 4 decode threads", "with 4 reads at once"
   std::string lane = {};    // one of them: "decode thread"
   std::string behind = {};  // " at once", where "4 reads" would say something else
-  // What gives it more lanes than it may have, before a comma: "With # cores for decoding in place of @". # is their
-  // number, and @ the number that it may have. Empty: nothing does.
+  // The change that gives the stage more lanes than it may have now, before a comma: "With # cores for decoding in
+  // place of @". # stands for their number, and @ for the number now. Empty: there is no such change.
   std::string more = {};
   std::string faulty = "the source";  // whom it waits for when its work fails and is tried again
 

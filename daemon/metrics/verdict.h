@@ -26,7 +26,7 @@ struct Remedy {
   bool is_done = false;  // the daemon is about to do it by itself
 };
 
-// What limits, beside a stage, which limits by its own name.
+// The names of things that limit a pipeline. A stage limits by its own name.
 namespace limiter {
 inline constexpr std::string_view kUnknown = "unknown",  // nobody reads, or too little has happened
     kTrainer = "trainer",                                // trainers find a batch whenever they want one

@@ -1,5 +1,5 @@
-// Who works on samples for all pipelines of the node, as the tuning sees them: each has a number of lanes, which the
-// tuning chooses. A stage names its executor (StageAccount::tuned_as). Control thread.
+// An executor works on samples for all pipelines of the node, with a number of lanes that the tuning chooses. A stage
+// names its executor (StageAccount::tuned_as). Control thread.
 #pragma once
 
 #include <cstddef>

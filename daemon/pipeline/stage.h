@@ -173,7 +173,7 @@ class Stage {
 using Stages = std::vector<std::unique_ptr<Stage>>;
 
 class Pipeline;
-// Makes a stage for a pipeline, to stand behind those that it has; null: it needs none. The pipeline outlives it.
+// Makes a further stage for a pipeline, behind its own stages; null: it needs none. The pipeline outlives the stage.
 using StageMaker = std::function<std::unique_ptr<Stage>(const Pipeline&)>;
 
 }  // namespace spdld::pipeline

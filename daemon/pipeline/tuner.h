@@ -24,7 +24,7 @@
 
 namespace spdld::pipeline {
 
-// What the tuner's sentences say of a stage, and the bounds of its number.
+// The words of a stage for the tuner's sentences, and the bounds of its number of lanes.
 struct TunedStage {
   StageAccount account;
   uint32_t min = 1;

@@ -9,7 +9,8 @@
 
 namespace spdld::node {
 
-// In the order of a sample's way. Adding an executor is a line of this function. What it borrows outlives it.
+// In the order of a sample's way. Adding an executor is a line of this function. The pool and the fetcher outlive
+// the executors.
 std::vector<pipeline::Executor> executors_of(FairPool& pool, source::LocalFetcher& fetcher);
 
 }  // namespace spdld::node

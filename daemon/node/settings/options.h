@@ -19,7 +19,7 @@ struct Options {
   std::filesystem::path config_file;    // read again on SIGHUP; empty: there is none
   bool is_private = false;              // ends itself `linger_ms` after its last trainer: queries alone don't keep it
   uint32_t linger_ms = 10'000;
-  // Stages beside those that every pipeline has, and the executors that work there. What they use outlives the node.
+  // Further stages of every pipeline, and the executors that work there. The node ends before the things that they use.
   std::vector<pipeline::StageMaker> more_stages = {};
   std::vector<pipeline::Executor> more_executors = {};
 };
