@@ -13,10 +13,25 @@
 namespace spdld::trace {
 namespace {
 
-constexpr std::array<std::string_view, kWhats> kNames = {
-    "fetch",   "store-fetch",     "fetch-wait", "turn-wait",     "decode",      "finish",
-    "fill",    "publish",         "copy",       "ready",         "release",     "fetching",
-    "waiting", "bytes-in-flight", "slots-free", "slots-filling", "slots-ready", "slots-held"};
+using Form = NoteKind::Form;
+
+struct PipelineKind {
+  std::string_view name, shown;
+  Form form;
+};
+constexpr std::array<PipelineKind, kWhats - kWhatsOfStage> kPipelineKinds = {{
+    {"finish", "finish", Form::kInterval},
+    {"fill", "batch is filled", Form::kBar},
+    {"publish", "publish", Form::kInterval},
+    {"copy", "batch is copied to the GPU", Form::kBar},
+    {"ready", "READY", Form::kInterval},
+    {"release", "RELEASE", Form::kInterval},
+    {"bytes-in-flight", "bytes in flight", Form::kLevel},
+    {"slots-free", "free", Form::kSlots},
+    {"slots-filling", "filling", Form::kSlots},
+    {"slots-ready", "ready", Form::kSlots},
+    {"slots-held", "held", Form::kSlots},
+}};
 
 // The head of a chunk lies apart from it: chunks that nobody writes to are never touched.
 struct Head {
@@ -87,7 +102,29 @@ bool take_chunk(Area& from, Place& place) {
 
 }  // namespace
 
-std::string_view name_of(What what) { return kNames.at(static_cast<size_t>(what)); }
+std::string_view name_of(Form form) {
+  constexpr std::array<std::string_view, 4> kForms = {"interval", "bar", "level", "slots"};
+  return kForms.at(static_cast<size_t>(form));
+}
+
+std::vector<NoteKind> kinds_of(const std::vector<StageAccount>& stages) {
+  std::vector<NoteKind> kinds;
+  for (const PipelineKind& kind : kPipelineKinds)
+    kinds.push_back({std::string(kind.name), std::string(kind.shown), kind.form, false});
+  for (const StageAccount& stage : stages) {  // in the order of What
+    kinds.push_back({stage.name, stage.name, Form::kInterval, true});
+    kinds.push_back({stage.name + "-elsewhere", stage.name + " by a " + stage.lane, Form::kBar, true});
+    kinds.push_back({stage.name + "-wait", "wait for a " + stage.lane, Form::kBar, true});
+    kinds.push_back({stage.name + "-waiting", "samples at " + stage.name, Form::kLevel, true});
+  }
+  return kinds;
+}
+
+size_t kind_of(const Note& note) {
+  const auto what = static_cast<size_t>(note.what);
+  if (!is_of_stage(note.what)) return what - kWhatsOfStage;
+  return kPipelineKinds.size() + note.stage * kWhatsOfStage + what;
+}
 
 uint64_t new_subject() {
   static std::atomic<uint64_t> last{0};

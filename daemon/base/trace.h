@@ -24,25 +24,25 @@
 #include <vector>
 
 #include "daemon/base/result.h"
+#include "daemon/base/stage_account.h"
 #include "daemon/base/statistics.h"
 #include "daemon/base/system/cpu.h"
 
 namespace spdld::trace {
 
 enum class What : uint8_t {
-  kFetch,          // a thread has read a sample's bytes
-  kStoreFetch,     // a sample's bytes have come from a store; no thread was busy all that time
-  kFetchWait,      // how long a sample waited until its bytes were read
-  kTurnWait,       // a task of the decode threads has waited for its turn
-  kDecode,         // a thread has decoded a sample
+  // Of a stage of samples' ways, which Note::stage names:
+  kWork,           // a thread has worked on a sample
+  kWorkElsewhere,  // a sample was worked on; no thread of the daemon was busy all that time
+  kWait,           // how long a sample waited before the work
+  kWaiting,        // level: samples that wait for the stage, or are with somebody else for it
+  // Of the pipeline:
   kFinish,         // a thread has finished a batch whose samples were all there
   kFill,           // a batch was filled, from its first sample to its last
   kPublish,        // a thread has handed on a batch
   kCopy,           // a batch was copied to a GPU
   kReady,          // a batch was announced to a reader
   kRelease,        // a reader has given it back
-  kFetching,       // level: samples whose bytes are being fetched or wait for it
-  kWaiting,        // level: tasks that wait for a turn of a decode thread
   kBytesInFlight,  // level: bytes of samples that are read and not decoded
   kSlotsFree,      // levels of a ring, as delivery::Ring::Levels
   kSlotsFilling,
@@ -50,17 +50,38 @@ enum class What : uint8_t {
   kSlotsHeld
 };
 inline constexpr size_t kWhats = static_cast<size_t>(What::kSlotsHeld) + 1;
-std::string_view name_of(What what);  // "store-fetch"
+inline constexpr size_t kWhatsOfStage = static_cast<size_t>(What::kWaiting) + 1;  // the first ones
+inline bool is_of_stage(What what) { return static_cast<size_t>(what) < kWhatsOfStage; }
+
+// A kind of note, as a reader of a recording needs it.
+struct NoteKind {
+  enum class Form : uint8_t {
+    kInterval,  // what a thread did
+    kBar,       // a time in which no thread was busy
+    kLevel,     // a number now
+    kSlots      // one of the four levels of a ring
+  };
+  std::string name;   // "decode", "slots-held"
+  std::string shown;  // to people: "wait for a decode thread"
+  Form form = Form::kInterval;
+  bool is_of_sample = false;  // else of a batch
+};
+std::string_view name_of(NoteKind::Form form);  // "interval"
+// Of each What of the pipeline, and then of each What of each stage.
+std::vector<NoteKind> kinds_of(const std::vector<StageAccount>& stages);
 
 struct Note {
   uint64_t start_ns = 0, duration_ns = 0;  // monotonic_ns()
   uint64_t batch = 0;                      // its number among the subject's batches, from 1; 0: none
   uint64_t sample = 0;                     // its id; of a ring's level: the ring's number
-  uint64_t value = 0;                      // of kFetch, kStoreFetch: the sample's bytes; the level
+  uint64_t value = 0;                      // of work: the sample's bytes, where it read some; the level
   uint32_t index = 0;                      // of the sample in its batch; of kReady, kRelease: the ring's reader
-  What what = What::kFetch;
+  What what = What::kWork;
+  uint8_t stage = 0;  // its place in the way of samples
   bool failed = false;
 };
+// The note's place in kinds_of().
+size_t kind_of(const Note& note);
 static_assert(std::is_trivially_copyable_v<Note>);
 
 // A number for a subject, unlike all others of this process.

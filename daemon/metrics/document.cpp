@@ -52,7 +52,13 @@ Json with(Json names, const auto& part, const Style& style) {
   return names;
 }
 
-Json document_of(const StageFigures& stage, const Style& style) { return with({{"name", stage.name}}, stage, style); }
+Json document_of(const StageFigures& stage, const Style& style) {
+  return with({{"name", stage.name},
+               {"lane", stage.account.lane},
+               {"reads_source", stage.account.reads_source},
+               {"is_on_pool", stage.account.is_on_pool}},
+              stage, style);
+}
 
 Json document_of(const OperationFigures& operation, const Style& style) {
   return with({{"output", operation.output}, {"op", operation.op}}, operation, style);

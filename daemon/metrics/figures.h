@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "daemon/base/distribution.h"
+#include "daemon/base/stage_account.h"
 
 namespace spdld::metrics {
 
@@ -47,11 +48,13 @@ struct OperationFigures {
 };
 
 struct StageFigures {
-  std::string name = {};  // "fetch", "decode"
+  std::string name = {};  // of its account: "fetch", "decode"
+  StageAccount account = {};
   uint64_t samples = 0, bytes = 0, failures = 0;
-  uint64_t busy_ns = 0;                         // of all lanes together; of decode: CPU time
+  uint64_t busy_ns = 0;                         // of all lanes together; on the pool: CPU time
   uint64_t lanes = 0, lanes_max = 0;            // samples at once: now, and as far as limits allow
   uint64_t waiting = 0;                         // samples that wait for a lane now
+  uint64_t waiting_out_faults = 0;              // samples whose work has failed and is tried again
   Distribution duration_ns = {}, wait_ns = {};  // of one sample: the work, and the wait for a lane before it
 };
 
@@ -168,7 +171,7 @@ template <>
 struct Schema<StageFigures> {
   using Figures = StageFigures;
   static constexpr std::string_view kName = "stage";
-  static constexpr std::array<Number<Figures>, 7> kNumbers = {{
+  static constexpr std::array<Number<Figures>, 8> kNumbers = {{
       {"samples", MetricType::kCounter, Unit::kCount, &Figures::samples, "Samples that the stage has finished."},
       {"bytes", MetricType::kCounter, Unit::kBytes, &Figures::bytes,
        "Bytes of the samples that the stage has finished."},
@@ -178,6 +181,8 @@ struct Schema<StageFigures> {
       {"lanes_max", MetricType::kLevel, Unit::kCount, &Figures::lanes_max,
        "Samples at once, as far as the limits allow."},
       {"waiting", MetricType::kLevel, Unit::kCount, &Figures::waiting, "Samples that wait for a lane now."},
+      {"waiting_out_faults", MetricType::kLevel, Unit::kCount, &Figures::waiting_out_faults,
+       "Samples on which the stage has failed, and which it tries again."},
   }};
   static constexpr std::array<Times<Figures>, 2> kTimes = {{
       {"duration", "", &Figures::duration_ns, "Time of the work on one sample."},

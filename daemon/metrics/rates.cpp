@@ -31,38 +31,66 @@ double full_of(const PipelineFigures& pipeline, double seconds) {
   return std::clamp(longest, 0.0, 1.0);
 }
 
-void add_decoding(Rates& rates, const NodeFigures& node, const PipelineFigures& pipeline) {
-  const auto busy_s = spdld::seconds(node.decode_busy_ns);
-  double core_wait_s = 0, fetch_core_wait_s = 0;
-  for (const RoleFigures& role : node.roles) {
-    if (role.role == "decode") core_wait_s = spdld::seconds(role.core_wait_ns);
-    if (role.role == "fetch") fetch_core_wait_s = spdld::seconds(role.core_wait_ns);
-  }
-  const double fetch_lanes_s = static_cast<double>(rates.fetch->lanes) * rates.seconds;
-  rates.fetch_core_wait = std::min(1.0, part(fetch_core_wait_s, fetch_lanes_s));
+double core_wait_s_of(const NodeFigures& node, std::string_view role) {
+  for (const RoleFigures& one : node.roles)
+    if (one.role == role) return spdld::seconds(one.core_wait_ns);
+  return 0;
+}
+
+// All pipelines share the threads of the pool.
+void add_pool(StageRates& rates, double seconds, const NodeFigures& node) {
+  const double busy_s = spdld::seconds(node.decode_busy_ns);
+  const double core_wait_s = core_wait_s_of(node, rates.stage->account.role);
   rates.core_wait = part(core_wait_s, busy_s + core_wait_s);
-  rates.throttled = std::min(1.0, part(spdld::seconds(node.throttled_ns), rates.seconds));
-  const double lanes_s = static_cast<double>(rates.decode->lanes) * rates.seconds;
-  rates.decode_use = std::min(1.0, part(busy_s + core_wait_s, lanes_s));
+  rates.use = std::min(1.0, part(busy_s + core_wait_s, static_cast<double>(rates.stage->lanes) * seconds));
   if (node.decode_busy_ns > 0)
     rates.own_part =
-        std::min(1.0, part(static_cast<double>(pipeline.cpu_ns), static_cast<double>(node.decode_busy_ns)));
+        std::min(1.0, part(static_cast<double>(rates.stage->busy_ns), static_cast<double>(node.decode_busy_ns)));
+}
+
+StageRates rates_of(const StageFigures& stage, const Window& window, const PipelineFigures& pipeline) {
+  StageRates rates{.stage = &stage};
+  const double busy_s = spdld::seconds(stage.busy_ns), lanes_s = static_cast<double>(stage.lanes) * window.seconds;
+  rates.sample_s = part(busy_s, static_cast<double>(pipeline.samples));
+  if (stage.account.is_on_pool) {
+    add_pool(rates, window.seconds, window.figures);
+  } else {
+    rates.use = std::min(1.0, part(busy_s, lanes_s));
+    rates.core_wait = std::min(1.0, part(core_wait_s_of(window.figures, stage.account.role), lanes_s));
+  }
+  return rates;
 }
 
 }  // namespace
 
-double Rates::with(double fetch_lanes, double decode_lanes) const {
+double Rates::with(const std::vector<double>& lanes) const {
   double least = trainer;
-  const auto limit = [&](double rate) {
+  for (size_t i = 0; i < stages.size(); i++) {
+    const double rate = part(lanes.at(i), stages[i].sample_s);
     if (rate > 0) least = least > 0 ? std::min(least, rate) : rate;
-  };
-  limit(part(fetch_lanes, fetch_s));
-  limit(part(decode_lanes, decode_s));
+  }
   return least;
 }
 
-double Rates::speedup(double fetch_lanes, double decode_lanes) const {
-  return std::max(1.0, part(with(fetch_lanes, decode_lanes), now));
+double Rates::speedup(const std::vector<double>& lanes) const { return std::max(1.0, part(with(lanes), now)); }
+
+std::vector<double> Rates::lanes() const {
+  std::vector<double> all;
+  for (const StageRates& stage : stages) all.push_back(stage.lanes());
+  return all;
+}
+
+std::vector<double> Rates::lanes_max() const {
+  std::vector<double> all;
+  for (const StageRates& stage : stages) all.push_back(stage.lanes_max());
+  return all;
+}
+
+const StageRates& Rates::busiest() const {
+  const StageRates* most = &stages.front();
+  for (const StageRates& stage : stages)
+    if (stage.use >= most->use) most = &stage;
+  return *most;
 }
 
 Rates rates_of_parts(const Window& window, const PipelineFigures& pipeline) {
@@ -74,15 +102,8 @@ Rates rates_of_parts(const Window& window, const PipelineFigures& pipeline) {
   if (rates.waiting <= kWaitingMax) rates.trainer = rates.now / (1 - rates.waiting);
   for (const GpuFigures& gpu : window.figures.gpus)
     rates.copy_use = std::max(rates.copy_use, part(spdld::seconds(gpu.copy_busy_ns), window.seconds));
-  if (pipeline.stages.empty()) return rates;
-  rates.fetch = &pipeline.stages.front();
-  rates.decode = &pipeline.stages.back();
-  const auto fetch_busy_s = spdld::seconds(rates.fetch->busy_ns);
-  rates.fetch_use = std::min(1.0, part(fetch_busy_s, static_cast<double>(rates.fetch->lanes) * window.seconds));
-  add_decoding(rates, window.figures, pipeline);
-  const auto delivered = static_cast<double>(pipeline.samples);
-  rates.fetch_s = part(fetch_busy_s, delivered);
-  rates.decode_s = part(spdld::seconds(pipeline.cpu_ns), delivered);
+  rates.throttled = std::min(1.0, part(spdld::seconds(window.figures.throttled_ns), window.seconds));
+  for (const StageFigures& stage : pipeline.stages) rates.stages.push_back(rates_of(stage, window, pipeline));
   return rates;
 }
 

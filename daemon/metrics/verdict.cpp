@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "config/operation.h"
 #include "daemon/base/system/cpu.h"
@@ -20,6 +21,7 @@ constexpr double kHalfBusy = 0.5;         // a part that waits for cores need no
 constexpr double kCoreWait = 0.25;        // above this, the threads' real trouble is the cores
 constexpr double kCoreWaitNoticed = 0.1;  // above this, it is worth a remedy
 constexpr double kOwnPart = 0.75;         // below this, other pipelines have the threads
+constexpr double kOwnPartMin = 0.01;      // a smaller one says nothing
 constexpr double kDearOperation = 0.2;    // of the decoding: worth a remedy of its own
 constexpr double kLanesFactorMax = 4;     // beyond so many times the lanes nothing is forecast
 constexpr double kNoticed = 1.05;         // a smaller speedup is not worth a sentence
@@ -85,14 +87,10 @@ class Judge {
       on_trainer();
     else if (rates_.copy_use >= kBusy)
       on_copy();
-    else if (rates_.decode_use >= kBusy && rates_.decode_use >= rates_.fetch_use)
-      on_decode();
-    else if (rates_.decode_use >= kHalfBusy && rates_.core_wait >= kCoreWait)
-      on_taken_cores(decode_threads());
-    else if (rates_.fetch_use >= kBusy && rates_.fetch_core_wait >= kCoreWait)
-      on_taken_cores_of_reads();
-    else if (rates_.fetch_use >= kBusy)
-      on_fetch();
+    else if (const StageRates* const taken = stage_without_cores(); taken != nullptr)
+      on_taken_cores(*taken);
+    else if (rates_.busiest().use >= kBusy)
+      on_busy(rates_.busiest());
     else if (pipeline_.in_flight_waits > 0)
       on_bytes_in_flight();
     else if (pipeline_.lent_waits > 0)
@@ -103,7 +101,7 @@ class Judge {
   }
 
  private:
-  bool say(Limiter limiter, std::string sentence) {
+  bool say(std::string_view limiter, std::string sentence) {
     verdict_.limiter = limiter;
     verdict_.sentence = std::move(sentence);
     return true;
@@ -114,21 +112,21 @@ class Judge {
   }
 
   bool is_unknown() {
-    if (readers_of(pipeline_) == 0) return say(Limiter::kUnknown, "No trainer is attached.");
-    if (window_.seconds < kJudgedFromS || rates_.decode == nullptr)
-      return say(Limiter::kUnknown, "Too little has run yet to say what limits.");
+    if (readers_of(pipeline_) == 0) return say(limiter::kUnknown, "No trainer is attached.");
+    if (window_.seconds < kJudgedFromS || rates_.stages.empty())
+      return say(limiter::kUnknown, "Too little has run yet to say what limits.");
     const bool stands = batches_of(pipeline_) == 0 && rates_.waiting == 0 && pipeline_.waiting_out_faults == 0 &&
                         pipeline_.waiting_for_memory == 0;
     if (!stands) return false;
     bool is_ready = false;
     for (const RingFigures& ring : pipeline_.rings) is_ready = is_ready || ring.ready > 0;
     if (is_ready) {
-      say(Limiter::kTrainer, "The trainer has taken no batch in " + duration(window_.seconds) +
+      say(limiter::kTrainer, "The trainer has taken no batch in " + duration(window_.seconds) +
                                  ", and batches lie ready: the trainer computes or stands still.");
       verdict_.confidence = 1;
       return true;
     }
-    return say(Limiter::kUnknown, "No batch was asked for in " + duration(window_.seconds) + ".");
+    return say(limiter::kUnknown, "No batch was asked for in " + duration(window_.seconds) + ".");
   }
 
   // How much was seen, and how far the busiest part stands out from the others.
@@ -140,16 +138,28 @@ class Judge {
 
   std::string waits() const { return "the trainer waits " + percent(rates_.waiting) + " of its time"; }
 
+  // The use of the busiest stage; of the others alone, where one of them is given.
+  double stages_use(const StageRates* but = nullptr) const {
+    double most = 0;
+    for (const StageRates& stage : rates_.stages)
+      if (&stage != but) most = std::max(most, stage.use);
+    return most;
+  }
+
+  bool is_remote(const StageRates& of) const { return of.stage->account.reads_source && !pipeline_.store.empty(); }
+
   void on_source() {
     std::string at = pipeline_.store.empty() ? "the source" : pipeline_.store;
-    say(Limiter::kSource, counted(static_cast<double>(pipeline_.waiting_out_faults), "sample") + " wait for " + at +
+    for (const StageRates& of : rates_.stages)
+      if (of.stage->waiting_out_faults > 0 && !is_remote(of)) at = of.stage->account.faulty;
+    say(limiter::kSource, counted(static_cast<double>(pipeline_.waiting_out_faults), "sample") + " wait for " + at +
                               ", which fails and is asked again; " + waits() + ".");
     suggest("`spdlctl status` tells what the source answers.", 0);
     verdict_.confidence = 1;
   }
 
   void on_short_memory() {
-    say(Limiter::kMemory, "The node is short of memory: samples waited for memory " +
+    say(limiter::kMemory, "The node is short of memory: samples waited for memory " +
                               counted(static_cast<double>(pipeline_.memory_waits), "time") + " in " +
                               duration(window_.seconds) + ", and " + waits() + ".");
     suggest("Give the daemon more memory, or lower `ram_bytes_max` of [cache] in its file.", 0);
@@ -163,50 +173,60 @@ class Judge {
         ready = std::max(ready, static_cast<double>(ring.ready_sum) / static_cast<double>(ring.batches));
     char ready_text[16];
     std::snprintf(ready_text, sizeof ready_text, "%.1f", ready);
-    say(Limiter::kTrainer, "The trainer sets the pace: it waits " + percent(rates_.waiting) +
+    say(limiter::kTrainer, "The trainer sets the pace: it waits " + percent(rates_.waiting) +
                                " of its time, and finds " + ready_text + " batches ready on average.");
     const double capacity = loader_rate();
     if (rates_.now > 0 && capacity > rates_.now * kNoticed)
       suggest("Nothing is to be mended in the loader: it could deliver about " + times(capacity / rates_.now) +
                   " as many samples.",
               0);
-    if (rates_.core_wait >= kCoreWait)
-      suggest("The decode threads wait for a core " + percent(rates_.core_wait) + " of their time, since " +
-                  who_has_the_cores() + ": that may slow the trainer as well.",
-              0);
-    trust(1, std::max(rates_.waiting / kWaitingMin, std::max(rates_.decode_use, rates_.fetch_use) - 0.5));
+    for (const StageRates& of : rates_.stages)
+      if (of.stage->account.is_on_pool && of.core_wait >= kCoreWait)
+        suggest("The " + of.stage->account.lane + "s wait for a core " + percent(of.core_wait) +
+                    " of their time, since " + who_has_the_cores() + ": that may slow the trainer as well.",
+                0);
+    trust(1, std::max(rates_.waiting / kWaitingMin, stages_use() - 0.5));
   }
 
-  // The rate that fetch and decode would deliver with all lanes that they may have.
+  // The rate that the stages would deliver with all lanes that they may have.
   double loader_rate() const {
     Rates loader = rates_;
     loader.trainer = 0;
-    return loader.with(static_cast<double>(rates_.fetch->lanes_max),
-                       static_cast<double>(rates_.decode->lanes_max) * std::max(rates_.own_part, 0.01));
+    for (StageRates& stage : loader.stages) stage.own_part = std::max(stage.own_part, kOwnPartMin);
+    return loader.with(loader.lanes_max());
   }
 
   void on_copy() {
-    say(Limiter::kCopy,
+    say(limiter::kCopy,
         "Copies to the GPU are under way " + percent(rates_.copy_use) + " of the time, and " + waits() + ".");
     suggest("Send fewer bytes: uint8 or float16 in place of float32, and normalise on the GPU.", 0);
-    trust(rates_.copy_use, std::max(rates_.decode_use, rates_.fetch_use));
+    trust(rates_.copy_use, stages_use());
   }
 
-  void on_decode() {
-    trust(rates_.decode_use, std::max(rates_.fetch_use, rates_.copy_use));
-    const std::string threads = decode_threads();
-    if (rates_.core_wait >= kCoreWait) return on_taken_cores(threads);
-    if (rates_.own_part < kOwnPart) return on_other_pipelines(threads);
-    say(Limiter::kDecode, "Decoding is busy " + percent(rates_.decode_use) + " of the time on " + threads + " (" +
-                              duration(rates_.decode_s) + " a sample" + dearest() + "), and " + waits() + ".");
-    if (rates_.core_wait >= kCoreWaitNoticed)
-      suggest_cores(rates_.speedup(rates_.fetch_lanes(), rates_.decode_lanes()));
-    suggest_threads();
-    suggest_operations();
-    suggest_cache(true);
+  // A stage whose threads have no core where they want one.
+  const StageRates* stage_without_cores() const {
+    const StageRates& busiest = rates_.busiest();
+    if (busiest.use >= kBusy && busiest.core_wait >= kCoreWait) return &busiest;
+    if (busiest.use >= kBusy && busiest.stage->account.is_on_pool) return nullptr;
+    for (const StageRates& of : rates_.stages)
+      if (of.stage->account.is_on_pool && of.use >= kHalfBusy && of.core_wait >= kCoreWait) return &of;
+    return nullptr;
   }
 
-  std::string decode_threads() const { return counted(static_cast<double>(rates_.decode->lanes), "decode thread"); }
+  void on_busy(const StageRates& of) {
+    const StageAccount& account = of.stage->account;
+    trust(of.use, std::max(stages_use(&of), rates_.copy_use));
+    if (of.own_part < kOwnPart) return on_other_pipelines(of);
+    const std::string dear = account.runs_operations ? dearest() : "";
+    say(is_remote(of) ? limiter::kStore : std::string_view(of.stage->name),
+        (is_remote(of) ? "The store " + pipeline_.store : account.work) + " is busy " + percent(of.use) +
+            " of the time " + account.at + " " + account.lanes(of.stage->lanes) + " (" + duration(of.sample_s) +
+            " a sample" + dear + "), and " + waits() + ".");
+    if (of.core_wait >= kCoreWaitNoticed) suggest_cores(rates_.speedup(rates_.lanes()));
+    suggest_lanes(of);
+    if (account.runs_operations) suggest_operations(of);
+    suggest_cache(of);
+  }
 
   std::string who_has_the_cores() const {
     return rates_.throttled > kWaitingMin
@@ -220,64 +240,80 @@ class Judge {
             speedup);
   }
 
-  void on_taken_cores(const std::string& threads) {
-    trust(rates_.core_wait, 0);
-    say(Limiter::kCpu, "The " + threads + " wait for a core " + percent(rates_.core_wait) + " of their time, since " +
+  // On the pool, a sample's time is CPU time. Elsewhere it is mostly the time in which its thread has no core.
+  void on_taken_cores(const StageRates& of) {
+    const StageAccount& account = of.stage->account;
+    trust(of.core_wait, 0);
+    say(limiter::kCpu, "The " + (account.is_on_pool ? account.lanes(of.stage->lanes) : account.lane + " threads") +
+                           " wait for a core " + percent(of.core_wait) + " of their time, since " +
                            who_has_the_cores() + "; " + waits() + ".");
-    suggest_cores(rates_.speedup(rates_.fetch_lanes(), rates_.decode_lanes()));
-    suggest_operations();
+    std::vector<double> lanes = rates_.lanes();
+    if (!account.is_on_pool) lanes[place_of(of)] /= 1 - std::min(of.core_wait, 0.95);
+    suggest_cores(rates_.speedup(lanes));
+    if (account.runs_operations) suggest_operations(of);
   }
 
-  // The time of a read is mostly the time in which its thread has no core.
-  void on_taken_cores_of_reads() {
-    trust(rates_.fetch_core_wait, 0);
-    say(Limiter::kCpu, "The threads that read wait for a core " + percent(rates_.fetch_core_wait) +
-                           " of the time, since " + who_has_the_cores() + "; " + waits() + ".");
-    suggest_cores(
-        rates_.speedup(rates_.fetch_lanes() / (1 - std::min(rates_.fetch_core_wait, 0.95)), rates_.decode_lanes()));
+  void on_other_pipelines(const StageRates& of) {
+    const StageAccount& account = of.stage->account;
+    say(limiter::kCpu, "Other pipelines have " + percent(1 - of.own_part) + " of the time of the " +
+                           account.lanes(of.stage->lanes) + ", which are busy " + percent(of.use) + " of the time; " +
+                           waits() + ".");
+    std::vector<double> alone = rates_.lanes();
+    alone[place_of(of)] = static_cast<double>(of.stage->lanes);
+    suggest("Raise this pipeline's cpu_weight; alone on the threads it would deliver more.", rates_.speedup(alone));
+    suggest_lanes(of);
+    if (account.runs_operations) suggest_operations(of);
   }
 
-  void on_other_pipelines(const std::string& threads) {
-    say(Limiter::kCpu, "Other pipelines have " + percent(1 - rates_.own_part) + " of the time of the " + threads +
-                           ", which are busy " + percent(rates_.decode_use) + " of the time; " + waits() + ".");
-    suggest("Raise this pipeline's cpu_weight; alone on the threads it would deliver more.",
-            rates_.speedup(rates_.fetch_lanes(), static_cast<double>(rates_.decode->lanes)));
-    suggest_threads();
-    suggest_operations();
+  size_t place_of(const StageRates& of) const { return static_cast<size_t>(&of - rates_.stages.data()); }
+
+  // With so many lanes of this stage, and as many of the others as they may have.
+  std::vector<double> with_lanes(const StageRates& of, double lanes) const {
+    std::vector<double> all = rates_.lanes_max();
+    all[place_of(of)] = lanes * of.own_part;
+    return all;
   }
 
-  // The lanes with which this part would not limit any more. A trainer that waits nearly always tells little of its own
-  // rate: then it is twice the lanes.
-  double lanes_wanted(double seconds, double lanes) const {
-    const double enough = rates_.trainer > 0 ? std::ceil(rates_.trainer * seconds - 0.05) : 0;
+  // The lanes with which this stage would not limit any more. A trainer that waits nearly always tells little of its
+  // own rate: then it is twice the lanes.
+  double lanes_wanted(const StageRates& of) const {
+    const auto lanes = static_cast<double>(of.stage->lanes);
+    const double lane_s = of.sample_s / std::max(of.own_part, kOwnPartMin);
+    const double enough = rates_.trainer > 0 ? std::ceil(rates_.trainer * lane_s - 0.05) : 0;
     return enough > 0 && enough <= kLanesFactorMax * lanes ? std::max(lanes, enough) : 2 * lanes;
   }
 
-  void suggest_threads() {
-    const auto lanes = static_cast<double>(rates_.decode->lanes), most = static_cast<double>(rates_.decode->lanes_max);
-    const double wanted = lanes_wanted(rates_.decode_s / std::max(rates_.own_part, 0.01), lanes);
+  void suggest_lanes(const StageRates& of) {
+    const StageAccount& account = of.stage->account;
+    const uint64_t lanes = of.stage->lanes, most = of.stage->lanes_max;
+    const auto wanted = static_cast<uint64_t>(std::llround(lanes_wanted(of)));
     if (wanted <= lanes) return;
-    const double by_itself = std::min(wanted, most);
-    if (by_itself > lanes)
-      suggest("The daemon takes up to " + counted(most, "decode thread") + " by itself, as far as its tuning is free.",
-              rates_.speedup(rates_.fetch_lanes(), by_itself * rates_.own_part), true);
-    const bool is_enough = rates_.trainer > 0 && rates_.with(0, wanted * rates_.own_part) >= rates_.trainer;
-    if (wanted > most)
-      suggest(
-          "With " + counted(wanted, "core") + " for decoding in place of " + counted(most, "core") +
-              (is_enough ? ", the trainer would not wait for decoding." : ", more samples would be decoded at once."),
-          rates_.speedup(static_cast<double>(rates_.fetch->lanes_max), wanted * rates_.own_part));
+    if (const uint64_t by_itself = std::min(wanted, most); by_itself > lanes)
+      suggest("The daemon takes up to " + account.lanes(most) + " by itself, as far as its tuning is free.",
+              rates_.speedup(with_lanes(of, static_cast<double>(by_itself))), true);
+    if (wanted <= most || account.more.empty()) return;
+    std::string more = account.more;
+    for (const auto& [sign, number] : {std::pair{'#', wanted}, std::pair{'@', most}})
+      if (const size_t at = more.find(sign); at != std::string::npos) more.replace(at, 1, std::to_string(number));
+    std::vector<double> alone(rates_.stages.size(), 0);
+    alone[place_of(of)] = static_cast<double>(wanted) * of.own_part;
+    const bool is_enough = rates_.trainer > 0 && rates_.with(alone) >= rates_.trainer;
+    suggest(more + (is_enough ? ", the trainer would not wait for " + account.work_inside() + "."
+                              : ", more samples would be worked on at once."),
+            rates_.speedup(with_lanes(of, static_cast<double>(wanted))));
   }
 
   // Operations that take a large part of the decoding.
-  void suggest_operations() {
+  void suggest_operations(const StageRates& of) {
+    std::vector<double> without = rates_.lanes_max();
+    without[place_of(of)] = 0;
+    const double others = rates_.with(without);
     for (const OperationFigures& operation : pipeline_.operations) {
       const double share = share_of(operation);
       // A step that operations share, and what decodes, can't be left out.
       const config::OperationType* const type = config::find_operation(operation.op);
       if (share < kDearOperation || type == nullptr || type->decodes) continue;
       double rate = rates_.now / (1 - std::min(share, 0.99));
-      const double others = rates_.with(static_cast<double>(rates_.fetch->lanes_max), 0);
       if (others > 0) rate = std::min(rate, others);
       suggest("`" + operation.op + "` of output '" + operation.output + "' takes " + percent(share) +
                   " of the decoding: without it, or with a cheaper one, a sample takes less.",
@@ -328,7 +364,7 @@ class Judge {
   }
 
   // The cache's part: without the reading, a forecast; without a part of the decoding, a hint.
-  void suggest_cache(bool of_decoding) {
+  void suggest_cache(const StageRates& of) {
     uint64_t entries = 0, misses = 0, samples = 0;
     std::set<std::string_view> fields;  // a field may be kept in several forms, each sample in one of them
     for (const CacheFigures& cache : pipeline_.caches) {
@@ -340,78 +376,53 @@ class Judge {
       return suggest("The cache is being filled: it has " + counted(static_cast<double>(entries), "sample") + " of " +
                          std::to_string(samples) + " so far.",
                      0, true);
-    if (of_decoding) suggest_decoded();
-    if (!of_decoding && pipeline_.cache_form == "off") {
-      const double rate = rates_.with(0, static_cast<double>(rates_.decode->lanes_max) * rates_.own_part);
+    if (of.stage->account.runs_operations) suggest_decoded();
+    if (of.stage->account.reads_source && pipeline_.cache_form == "off") {
+      std::vector<double> others = rates_.lanes_max();
+      others[place_of(of)] = 0;
+      const double rate = rates_.with(others);
       suggest("With cache = \"encoded\", epochs after the first do not read, as far as the data fits.",
               rates_.now > 0 && rate > 0 ? std::max(1.0, rate / rates_.now) : 0);
     }
   }
 
-  void on_fetch() {
-    trust(rates_.fetch_use, std::max(rates_.decode_use, rates_.copy_use));
-    const StageFigures& fetch = *rates_.fetch;
-    const bool is_remote = !pipeline_.store.empty();
-    const std::string reads = counted(static_cast<double>(fetch.lanes), is_remote ? "request" : "read") + " at once";
-    const double mean_s = fetch.duration_ns.mean() * 1e-9;
-    say(is_remote ? Limiter::kStore : Limiter::kFetch,
-        (is_remote ? "The store " + pipeline_.store + " limits: the " + reads + " are under way "
-                   : "Reading limits: the " + reads + " are under way ") +
-            percent(rates_.fetch_use) + " of the time (" + duration(mean_s) + " a sample), and " + waits() + ".");
-    const auto lanes = static_cast<double>(fetch.lanes), most = static_cast<double>(fetch.lanes_max);
-    const double wanted = lanes_wanted(rates_.fetch_s, lanes);
-    const double decode_lanes = static_cast<double>(rates_.decode->lanes_max) * rates_.own_part;
-    if (!is_remote && std::min(wanted, most) > lanes)
-      suggest("The daemon reads up to " + counted(most, "file") + " at once by itself, as far as its tuning is free.",
-              rates_.speedup(std::min(wanted, most), decode_lanes), true);
-    if (wanted > most) {
-      const std::string key = is_remote ? "connections_max of the store" : "fetch_concurrency";
-      suggest("Set " + key + " = " + std::to_string(static_cast<long long>(wanted)) + " in the daemon's file, if the " +
-                  (is_remote ? "store" : "disk") + " takes so many at once.",
-              rates_.speedup(wanted, decode_lanes));
-    }
-    suggest_cache(false);
+  std::string busiest_use() const {
+    return rates_.busiest().stage->account.work_inside() + " is busy " + percent(rates_.busiest().use) + " of the time";
   }
 
   void on_bytes_in_flight() {
-    trust(1, std::max(rates_.decode_use, rates_.fetch_use));
-    say(Limiter::kMemory, "Reads wait for room: " + counted(static_cast<double>(pipeline_.in_flight_waits), "read") +
-                              " in " + duration(window_.seconds) +
-                              " found the bytes in flight at their limit, decoding is busy " +
-                              percent(rates_.decode_use) + " of the time, and " + waits() + ".");
-    suggest("Raise inflight_bytes_per_pipeline_max in the daemon's file.",
-            rates_.speedup(static_cast<double>(rates_.fetch->lanes_max),
-                           static_cast<double>(rates_.decode->lanes_max) * rates_.own_part));
+    trust(1, stages_use());
+    say(limiter::kMemory, "Reads wait for room: " + counted(static_cast<double>(pipeline_.in_flight_waits), "read") +
+                              " in " + duration(window_.seconds) + " found the bytes in flight at their limit, " +
+                              busiest_use() + ", and " + waits() + ".");
+    suggest("Raise inflight_bytes_per_pipeline_max in the daemon's file.", rates_.speedup(rates_.lanes_max()));
   }
 
   void on_lent_memory() {
-    trust(1, std::max(rates_.decode_use, rates_.fetch_use));
-    say(Limiter::kMemory, "Decoding waits for memory: " + counted(static_cast<double>(pipeline_.lent_waits), "sample") +
-                              " in " + duration(window_.seconds) +
-                              " found the memory for decoding at its limit, decoding is busy " +
-                              percent(rates_.decode_use) + " of the time, and " + waits() + ".");
+    trust(1, stages_use());
+    say(limiter::kMemory, "Decoding waits for memory: " + counted(static_cast<double>(pipeline_.lent_waits), "sample") +
+                              " in " + duration(window_.seconds) + " found the memory for decoding at its limit, " +
+                              busiest_use() + ", and " + waits() + ".");
     suggest("Raise decode_bytes_per_pipeline_max and decode_bytes_max in the daemon's file.",
-            rates_.speedup(static_cast<double>(rates_.fetch->lanes),
-                           static_cast<double>(rates_.decode->lanes_max) * rates_.own_part));
+            rates_.speedup(rates_.lanes_max()));
   }
 
   // No part is busy, and still trainers wait: some samples take so long that the batches ahead do not bridge them.
   void on_uneven() {
-    const StageFigures* slow = rates_.fetch;
-    if (rates_.decode->duration_ns.quantile(0.999) > slow->duration_ns.quantile(0.999)) slow = rates_.decode;
+    const StageFigures* slow = rates_.stages.front().stage;
+    for (const StageRates& of : rates_.stages)
+      if (of.stage->duration_ns.quantile(0.999) > slow->duration_ns.quantile(0.999)) slow = of.stage;
     const double typical_s = spdld::seconds(slow->duration_ns.quantile(0.5));
     const double longest_s = spdld::seconds(slow->duration_ns.quantile(0.999));
-    const std::string what = slow->name == "fetch" ? "fetching" : "decoding";
-    trust(1, std::max(rates_.decode_use, rates_.fetch_use));
-    say(Limiter::kStragglers, "No part is busy all the time, and " + waits() + ": " + what + " a sample takes " +
-                                  duration(typical_s) + " mostly and up to " + duration(longest_s) +
-                                  ", so that batches come in bursts.");
+    trust(1, stages_use());
+    say(limiter::kStragglers, "No part is busy all the time, and " + waits() + ": " + slow->account.work_inside() +
+                                  " a sample takes " + duration(typical_s) + " mostly and up to " +
+                                  duration(longest_s) + ", so that batches come in bursts.");
     uint64_t depth = 0;
     for (const RingFigures& ring : pipeline_.rings) depth = std::max(depth, ring.depth_max);
     suggest("Raise prefetch_depth (" + std::to_string(depth) +
                 " now), so that batches that are ready bridge the slow samples.",
-            rates_.speedup(static_cast<double>(rates_.fetch->lanes_max),
-                           static_cast<double>(rates_.decode->lanes_max) * rates_.own_part));
+            rates_.speedup(rates_.lanes_max()));
   }
 
   const Window& window_;
@@ -421,32 +432,6 @@ class Judge {
 };
 
 }  // namespace
-
-std::string_view limiter_name(Limiter limiter) {
-  switch (limiter) {
-    case Limiter::kUnknown:
-      return "unknown";
-    case Limiter::kTrainer:
-      return "trainer";
-    case Limiter::kFetch:
-      return "fetch";
-    case Limiter::kStore:
-      return "store";
-    case Limiter::kDecode:
-      return "decode";
-    case Limiter::kCpu:
-      return "cpu";
-    case Limiter::kMemory:
-      return "memory";
-    case Limiter::kCopy:
-      return "copy";
-    case Limiter::kStragglers:
-      return "stragglers";
-    case Limiter::kSource:
-      return "source";
-  }
-  return "unknown";
-}
 
 Verdict judge(const Window& window, const PipelineFigures& pipeline) { return Judge(window, pipeline).decide(); }
 

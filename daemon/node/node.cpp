@@ -20,6 +20,7 @@
 #include "daemon/node/reports/measuring.h"
 #include "daemon/node/reports/reports.h"
 #include "daemon/node/reports/web.h"
+#include "daemon/node/seats/executors.h"
 #include "daemon/node/settings/defaults.h"
 #include "daemon/node/settings/reload.h"
 #include "daemon/source/fetching/fetcher.h"
@@ -91,6 +92,12 @@ std::vector<pipeline::DecodeContext> make_contexts(const DecodeMemory& memory, c
   return contexts;
 }
 
+std::vector<pipeline::Executor> all_executors(const Options& options, FairPool& pool, source::LocalFetcher& fetcher) {
+  std::vector<pipeline::Executor> all = executors_of(pool, fetcher);
+  all.insert(all.end(), options.more_executors.begin(), options.more_executors.end());
+  return all;
+}
+
 }  // namespace
 
 Node::Node(Options options)
@@ -105,7 +112,7 @@ Node::Node(Options options)
       pool_(budget(options_.settings, cpu_limit_)),
       decode_memory_(decode_memory(options_.settings, usable_memory_bytes(), pool_.runners())),
       contexts_(make_contexts(decode_memory_, options_.settings)),
-      tuning_(options_.settings, pool_, *fetcher_, monotonic_ns()),
+      tuning_(options_.settings, all_executors(options_, pool_, *fetcher_), pool_.threads(), monotonic_ns()),
       measuring_(std::make_unique<Measuring>()),
       host_memory_(options_.settings.spare_slot_bytes_max),
       gpus_(gpu_settings(options_.settings,
@@ -116,7 +123,8 @@ Node::Node(Options options)
                   .contexts = contexts_,
                   .cache = *cache_,
                   .fetch_max = options_.settings.fetch_concurrency,
-                  .listings = listings_folder(options_.settings)},
+                  .listings = listings_folder(options_.settings),
+                  .more_stages = options_.more_stages},
                  stores_, pipeline_limits(options_.settings, decode_memory_)),
       seating_({.loop = loop_,
                 .settings = options_.settings,

@@ -35,7 +35,7 @@ void append_line(std::string& lines, const Note& note, size_t thread, uint64_t s
     const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), number);
     lines.append(text.data(), end) += behind;
   };
-  append(static_cast<unsigned>(note.what), ' ');
+  append(trace::kind_of(note), ' ');
   append(thread, ' ');
   append(static_cast<int64_t>(note.start_ns - start_ns), ' ');
   append(note.duration_ns, ' ');
@@ -46,9 +46,19 @@ void append_line(std::string& lines, const Note& note, size_t thread, uint64_t s
   append(static_cast<unsigned>(note.failed), '\n');
 }
 
-Json kinds_document() {
+std::vector<StageAccount> accounts_of(const pipeline::Stages& stages) {
+  std::vector<StageAccount> accounts;
+  for (const auto& stage : stages) accounts.push_back(stage->account());
+  return accounts;
+}
+
+Json kinds_document(const std::vector<trace::NoteKind>& all) {
   Json kinds = Json::array();
-  for (size_t i = 0; i < trace::kWhats; i++) kinds.push_back(trace::name_of(static_cast<What>(i)));
+  for (const trace::NoteKind& kind : all)
+    kinds.push_back({{"name", kind.name},
+                     {"shown", kind.shown},
+                     {"form", trace::name_of(kind.form)},
+                     {"is_of_sample", kind.is_of_sample}});
   return kinds;
 }
 
@@ -110,6 +120,7 @@ Status Recorder::begin(const control::Client& client, const std::string& name,
   present_->uid = client.uid;
   present_->name = name;
   present_->pipeline = pipeline;
+  present_->kinds = trace::kinds_of(accounts_of(pipeline->stages()));
   present_->started = std::chrono::system_clock::now();
   present_->recording = std::move(recording);
   wait_for_process();
@@ -138,8 +149,9 @@ void Recorder::note_levels() {
   const auto note = [&](What what, uint64_t level) {
     trace::note(subject, {.start_ns = now_ns, .value = level, .what = what});
   };
-  note(What::kFetching, pipeline->stages().front()->waiting());
-  note(What::kWaiting, pipeline->stages().back()->waiting());
+  for (const auto& stage : pipeline->stages())
+    trace::note(subject,
+                {.start_ns = now_ns, .value = stage->waiting(), .what = What::kWaiting, .stage = stage->place()});
   if (const auto& budget = pipeline->resources().budget) note(What::kBytesInFlight, budget->bytes());
   if (const auto feeds = seating_.feeds().find(pipeline.get()); feeds != seating_.feeds().end())
     for (const auto& [key, feed] : feeds->second) note_slots(subject, key, *feed, now_ns);
@@ -211,7 +223,7 @@ std::string Recorder::part(const control::Client& client, uint64_t from) {
       {"started", utc_text(present_->started)},
       {"start_ns", recording.start_ns()},
       {"seconds", seconds(recording.end_ns() - recording.start_ns())},
-      {"kinds", kinds_document()},
+      {"kinds", kinds_document(present_->kinds)},
       {"threads", threads_document(recording)},
       {"rings", rings_document(present_->rings, client)},
       {"dropped", recording.dropped()},

@@ -49,6 +49,7 @@ class Recorder {
     std::weak_ptr<pipeline::Pipeline> pipeline;
     std::chrono::system_clock::time_point started;
     std::unique_ptr<trace::Recording> recording;
+    std::vector<trace::NoteKind> kinds;
     std::vector<FeedKey> rings;  // by the number that notes have
     Watch process;               // that began it
   };

@@ -51,6 +51,17 @@ void tidy(DecodeContext& context) {
 
 }  // namespace
 
+StageAccount account_of_decode() {
+  return {.is_on_pool = true,
+          .tuned_as = "decode",
+          .role = "decode",
+          .runs_operations = true,
+          .name = "decode",
+          .work = "Decoding",
+          .lane = "decode thread",
+          .more = "With # cores for decoding in place of @"};
+}
+
 // Nobody waits for anything else while he holds this memory, so that samples never wait for one another in a circle.
 StageOutcome DecodeStage::start(Passage& passage, Caller& caller) {
   if (!caller.may_work()) return StageOutcome::kWantsTurn;
@@ -80,7 +91,8 @@ StageOutcome DecodeStage::work(Passage& passage, Caller& caller) {
                                 .batch = passage.batch_number,
                                 .sample = passage.sample,
                                 .index = static_cast<uint32_t>(passage.index),
-                                .what = trace::What::kDecode,
+                                .what = trace::What::kWork,
+                                .stage = place(),
                                 .failed = !status});
   uses_.caching.keep_indexes(passage, passage.held);
   if (!status && status.error().trouble == Trouble::kUnread) {

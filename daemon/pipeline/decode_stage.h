@@ -10,6 +10,8 @@
 
 namespace spdld::pipeline {
 
+StageAccount account_of_decode();
+
 class DecodeStage final : public Stage {
  public:
   // All but the numbers are borrowed.
@@ -23,9 +25,8 @@ class DecodeStage final : public Stage {
     uint64_t seed;
     uint64_t subject;  // of recordings
   };
-  explicit DecodeStage(const Uses& uses) : uses_(uses) {}
+  explicit DecodeStage(const Uses& uses) : Stage(account_of_decode()), uses_(uses) {}
 
-  std::string_view name() const override { return "decode"; }
   // A sample that lacks memory leaves the pool, and comes back once it is lent the memory.
   StageOutcome start(Passage& passage, Caller& caller) override;
   void let_go(Passage& passage, Keep) const override { passage.room.give_back(); }

@@ -19,6 +19,20 @@ bool asks_for_parts(const Passage& passage) {
 
 }  // namespace
 
+StageAccount account_of_fetch(bool is_remote) {
+  StageAccount account{.reads_source = true, .name = "fetch", .work = "Reading", .at = "with", .behind = " at once"};
+  if (is_remote) {
+    account.lane = "request";
+    account.more =
+        "With connections_max = # of the store in place of @ in the daemon's file, if the store takes so many at once";
+  } else {
+    account.tuned_as = account.role = "fetch";
+    account.lane = "read";
+    account.more = "With fetch_concurrency = # in place of @ in the daemon's file, if the disk takes so many at once";
+  }
+  return account;
+}
+
 // Nothing is allocated once the passage has been handed on.
 StageOutcome FetchStage::start(Passage& passage, Caller& caller) {
   if (is_at_hand_ && !caller.is_on_pool()) return StageOutcome::kWantsTurn;
@@ -34,7 +48,7 @@ StageOutcome FetchStage::start(Passage& passage, Caller& caller) {
   if (may_be_at_hand && fetcher_.fetch_at_hand(passage)) {
     note(passage);
     caller.set_now(monotonic_ns());
-    if (since_ns) trace(trace::What::kFetch, passage, since_ns, caller.now_ns());
+    if (since_ns) trace(trace::What::kWork, passage, since_ns, caller.now_ns());
     return StageOutcome::kDone;
   }
   passage.lends_bytes = true;
@@ -65,8 +79,8 @@ void FetchStage::trace_read(const Passage& passage) {
   returned_.add();
   const uint64_t now_ns = monotonic_ns(), start_ns = now_ns - std::min(now_ns, passage.duration_ns);
   if (const uint64_t since_ns = passage.fetch_since_ns; since_ns < start_ns)
-    trace(trace::What::kFetchWait, passage, since_ns, start_ns);
-  trace(store_concurrency_ > 0 ? trace::What::kStoreFetch : trace::What::kFetch, passage, start_ns, now_ns);
+    trace(trace::What::kWait, passage, since_ns, start_ns);
+  trace(store_concurrency_ > 0 ? trace::What::kWorkElsewhere : trace::What::kWork, passage, start_ns, now_ns);
 }
 
 void FetchStage::trace(trace::What what, const Passage& passage, uint64_t start_ns, uint64_t end_ns) const {
@@ -79,6 +93,7 @@ void FetchStage::trace(trace::What what, const Passage& passage, uint64_t start_
                          .value = bytes,
                          .index = static_cast<uint32_t>(passage.index),
                          .what = what,
+                         .stage = place(),
                          .failed = !passage.ok});
 }
 

@@ -6,17 +6,19 @@
 
 namespace spdld::pipeline {
 
+StageAccount account_of_fetch(bool is_remote);
+
 class FetchStage final : public Stage, private source::FetchObserver {
  public:
   // Borrows the caching and the fetcher.
   FetchStage(const Caching& caching, source::Fetcher& fetcher, const source::Listing& listing, uint64_t subject)
-      : caching_(caching),
+      : Stage(account_of_fetch(listing.store_concurrency() > 0)),
+        caching_(caching),
         fetcher_(fetcher),
         store_concurrency_(listing.store_concurrency()),
         is_at_hand_(listing.is_at_hand()),
         subject_(subject) {}
 
-  std::string_view name() const override { return "fetch"; }
   StageOutcome start(Passage& passage, Caller& caller) override;
   void let_go(Passage& passage, Keep keep) const override;
   void drop_unwanted() const override { fetcher_.drop_unwanted(); }

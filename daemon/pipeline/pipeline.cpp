@@ -94,6 +94,9 @@ Stages Pipeline::make_stages() {
   stages.push_back(std::make_unique<FetchStage>(caching_, resources_.fetcher, *listing_, subject_));
   stages.push_back(std::make_unique<DecodeStage>(DecodeStage::Uses{
       plan_, caching_, resources_.contexts, resources_.pool, lane_, resources_.memory.get(), spec_.seed, subject_}));
+  for (const StageMaker& make : resources_.more_stages)
+    if (auto stage = make(*this)) stages.push_back(std::move(stage));
+  for (size_t i = 0; i < stages.size(); i++) stages[i]->set_place(static_cast<uint8_t>(i));
   return stages;
 }
 

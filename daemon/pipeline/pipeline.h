@@ -47,6 +47,7 @@ struct Resources {
   std::shared_ptr<ByteBudget> memory = {};  // of the pipeline, for what decoding takes; none: no bound
   std::filesystem::path listings = {};      // where listings outlive the daemon; empty: nowhere
   Patience patience = {};
+  std::vector<StageMaker> more_stages = {};  // behind the decoding
 };
 
 struct PipelineStatistics {

@@ -1,5 +1,5 @@
-// The way of a sample is a list of stages: fetch and decode now. A stream walks each of its samples from one stage to
-// the next and knows none of them by name; tuning and reports read the same list.
+// The way of a sample is a list of stages. A stream walks each of its samples from one stage to the next and knows none
+// of them by name; tuning and reports read the same list, and what each stage says of itself (its account).
 //
 // Every stage may work asynchronously. A stage that waits for a disk or a network keeps the passage and tells its
 // walker later. A stage that computes asks for a turn of a pool thread; within one turn, samples whose bytes are at
@@ -8,10 +8,13 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "daemon/base/stage_account.h"
 #include "daemon/base/statistics.h"
 #include "daemon/batch/contents.h"
 #include "daemon/batch/layout.h"
@@ -113,6 +116,7 @@ struct StageStatistics {
   StripedHistogram duration_ns;  // of one sample, without waiting for its turn
   StripedHistogram wait_ns;      // of a sample that was handed on: for a thread that reads, or for a turn in the pool
   Gauge waiting;                 // samples that wait for a turn in the pool now
+  Gauge waiting_out_faults;      // samples whose work has failed, and is to be tried again or is tried again
 };
 
 // One pipeline's use of a stage. Constant but for its statistics; any thread.
@@ -120,24 +124,36 @@ class Stage {
  public:
   enum class Keep : uint8_t { kSmall, kNothing };
 
+  explicit Stage(StageAccount account) : account_(std::move(account)) {}
   virtual ~Stage() = default;
-  virtual std::string_view name() const = 0;
+  Stage(const Stage&) = delete;
+  Stage& operator=(const Stage&) = delete;
+
+  const StageAccount& account() const { return account_; }
+  // Its place in the way of samples, for recordings. The pipeline says it before the first sample comes.
+  uint8_t place() const { return place_; }
+  void set_place(uint8_t place) { place_ = place; }
+  std::string_view name() const { return account_.name; }
   // Never blocks, but for work on a pool thread. Throws std::bad_alloc where there is no memory before the passage has
   // been handed on.
   virtual StageOutcome start(Passage& passage, Caller& caller) = 0;
   // The passage's stay is over, or begins anew later: gives back what the stage has kept for it, all of it or what is
   // worth keeping for the next sample.
   virtual void let_go(Passage& /*passage*/, Keep /*keep*/) const {}
+  // Whether a sample whose trouble here should pass is tried again at this stage, with what the stages before it have
+  // made. Otherwise its way begins anew at the first stage.
+  virtual bool tries_again_here() const { return false; }
   // Some walker's `is_unwanted` has become true: passages that wait for nothing of their own end now.
   virtual void drop_unwanted() const {}
 
   const StageStatistics& statistics() const { return statistics_; }
-  // Of the stage whose threads are the pool's: the walker hands a sample to the pool, and its turn begins. Any thread.
+  // Of a stage on the pool: the walker hands a sample to the pool, and its turn begins. Any thread.
   void on_queued() { statistics_.waiting.add(1); }
   void on_turn(uint64_t waited_ns) {
     statistics_.waiting.add(-1);
     statistics_.wait_ns.record(waited_ns);
   }
+  void on_fault(int64_t samples) { statistics_.waiting_out_faults.add(samples); }  // they begin or end to wait it out
   // How long it has worked on this pipeline's samples, summed over all that work at once.
   virtual uint64_t busy_ns() const = 0;
   // For recordings: how many of this pipeline's samples or tasks wait in it now, or are worked on by somebody else.
@@ -148,8 +164,16 @@ class Stage {
 
  protected:
   StageStatistics statistics_;
+
+ private:
+  const StageAccount account_;
+  uint8_t place_ = 0;
 };
 
 using Stages = std::vector<std::unique_ptr<Stage>>;
+
+class Pipeline;
+// Makes a further stage for a pipeline, behind its own stages; null: it needs none. The pipeline outlives the stage.
+using StageMaker = std::function<std::unique_ptr<Stage>(const Pipeline&)>;
 
 }  // namespace spdld::pipeline

@@ -140,7 +140,22 @@ void Stream::begin_sample(Task& task) { task.begin_sample(may_use_spare_time() ?
 
 // The threads are all pipelines': another one's samples that wait for them come first.
 bool Stream::may_use_spare_time() const {
-  return spare_.has_some() && pipeline_->resources().pool.waiting() <= stages_.back()->statistics().waiting.level();
+  if (!spare_.has_some()) return false;
+  uint64_t own = 0;
+  for (const auto& stage : stages_) own += stage->statistics().waiting.level();
+  return pipeline_->resources().pool.waiting() <= own;
+}
+
+Stage& Stream::stage_of(const Task& task) const { return *stages_[task.progress.stage()]; }
+
+// For whose work a sample at this stage has a turn of a pool thread: the stage's own, or the next one's that works
+// there; at the end of its way, the last one's.
+Stage& Stream::stage_of_turn(size_t stage) const {
+  const auto is_on_pool = [](const auto& one) { return one->account().is_on_pool; };
+  const auto at = std::find_if(stages_.begin() + static_cast<std::ptrdiff_t>(stage), stages_.end(), is_on_pool);
+  if (at != stages_.end()) return **at;
+  const auto last = std::find_if(stages_.rbegin(), stages_.rend(), is_on_pool);
+  return last == stages_.rend() ? *stages_.back() : **last;
 }
 
 void Stream::on_order(const Status& made) {
@@ -157,7 +172,7 @@ void Stream::on_order(const Status& made) {
 
 void Stream::on_turn(Task& task, unsigned thread) {
   const uint64_t now_ns = monotonic_ns();
-  stages_.back()->on_turn(now_ns - task.pool_wait.since_ns());
+  task.pool_wait.stage().on_turn(now_ns - task.pool_wait.since_ns());
   if (trace::is_on(pipeline_->subject())) trace_wait(task, now_ns);
   Caller caller(thread, now_ns);
   task.cursor.forget_start();
@@ -170,7 +185,8 @@ void Stream::trace_wait(const Task& task, uint64_t now_ns) const {
                                      .batch = task.batch_number,
                                      .sample = task.sample,
                                      .index = static_cast<uint32_t>(task.index),
-                                     .what = trace::What::kTurnWait});
+                                     .what = trace::What::kWait,
+                                     .stage = task.pool_wait.stage().place()});
 }
 
 void Stream::on_outcome(Passage& passage, StageOutcome outcome) {
@@ -198,7 +214,7 @@ void Stream::walk(Task& task, std::optional<StageOutcome> outcome, Caller& calle
       task.is_again = true;
     } else if (outcome == StageOutcome::kDone && !is_last) {
       task.progress.go_on();
-      task.waiting.note_answer();  // the source has recovered
+      task.waiting.note_answer();  // what had failed has recovered
       note_asked_again(task, false);
     } else if (outcome && !(outcome == StageOutcome::kDone ? finish(task, caller) : on_bad(task, caller))) {
       return;
@@ -208,16 +224,16 @@ void Stream::walk(Task& task, std::optional<StageOutcome> outcome, Caller& calle
 }
 
 StageOutcome Stream::start_stage(Task& task, Caller& caller) try {
-  const StageOutcome outcome = stages_[task.progress.stage()]->start(task, caller);
-  return outcome;
+  return stage_of(task).start(task, caller);
 } catch (const std::bad_alloc&) {
   task.error = {Trouble::kMemory, {}};
   return StageOutcome::kFailed;
 }
 
 void Stream::hand_to_pool(Task& task, std::optional<StageOutcome> pending) {
-  task.pool_wait.begin(pending, monotonic_ns());
-  stages_.back()->on_queued();
+  Stage& stage = stage_of_turn(task.progress.stage());
+  task.pool_wait.begin(stage, pending, monotonic_ns());
+  stage.on_queued();
   pipeline_->resources().pool.submit(pipeline_->lane(), task);
 }
 
@@ -255,7 +271,7 @@ void Stream::tick() {
     again.swap(parked_);
   }
   for (Task* task : again) note_asked_again(*task, !task->waiting.is_for_memory());
-  note_parked(again, -1);
+  for (const Task* task : again) note_parked(*task, -1);
   for (Task* task : again) {
     Caller caller;
     walk(*task, std::nullopt, caller);
@@ -353,7 +369,7 @@ void Stream::stop() {
     tell_if_quiet();
   }
   for (const auto& stage : stages_) stage->drop_unwanted();
-  note_parked(parked, -1);
+  for (const Task* task : parked) note_parked(*task, -1);
   for (Task* task : parked) {
     Caller caller;
     walk(*task, std::nullopt, caller);  // it leaves its abandoned batch

@@ -84,10 +84,12 @@ class Stream final : public SeekableFiller, private Passage::Walker, private Ord
   void begin_taken(Task& task, uint64_t now_ns);
   void begin_sample(Task& task);
   bool may_use_spare_time() const;
+  Stage& stage_of(const Task& task) const;  // that the sample is at
+  Stage& stage_of_turn(size_t stage) const;
   void note_flaw(Task& task, const Error& error, const std::string& name);
   void substitute(Task& task);
-  bool park(Task& task, bool for_memory);
-  void note_parked(const std::vector<Task*>& tasks, int64_t sign);
+  bool park(Task& task, bool for_memory, size_t from);
+  void note_parked(const Task& task, int64_t sign);
   void note_asked_again(Task& task, bool is_asked_again);
   void give_back_rest(Task& task);
   void let_go(Task& task, Stage::Keep keep);

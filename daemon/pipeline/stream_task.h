@@ -92,6 +92,7 @@ class Progress {
     attempt_ = bad_ = 0;
   }
   void begin_anew() { stage_ = 0; }
+  void begin_at(size_t stage) { stage_ = stage; }
   void go_on() { ++stage_; }
   // Another sample is to stand there, since this one can't be used. False: too many were tried.
   bool substitute(bool has_bad_content) {
@@ -107,15 +108,16 @@ class Progress {
   uint32_t bad_ = 0;  // how many of them had bad content
 };
 
-// A sample waits for a source that is down, or for memory. Each wait is measured from its own beginning, and goes on
-// while the sample is tried anew in vain.
+// A sample waits for a stage whose work fails, such as a source that is down, or for memory. Each wait is measured from
+// its own beginning, and goes on while the sample is tried anew in vain.
 class Waiting {
  public:
   bool is_for_memory() const { return is_for_memory_; }
 
   void begin_sample() { fault_since_ns_ = memory_since_ns_ = 0; }
-  void note_answer() { fault_since_ns_ = 0; }  // of the source
+  void note_answer() { fault_since_ns_ = 0; }  // of the stage
   void begin_finishing() { memory_since_ns_ = 0; }
+  Stage* stage() const { return stage_; }  // whose fault was waited out last; null: there was none
   // Begins the wait, or goes on with it. Returns for how long the task has waited.
   uint64_t wait(bool for_memory, uint64_t now_ns) {
     if (!for_memory) memory_since_ns_ = 0;
@@ -124,8 +126,11 @@ class Waiting {
     return now_ns - since_ns;
   }
   // The task is parked until the next tick.
-  void park(bool for_memory) { is_for_memory_ = for_memory; }
-  // The source has been asked again after a fault and has not answered, or that is over. Whether this is news.
+  void park(Stage& stage, bool for_memory) {
+    stage_ = &stage;
+    is_for_memory_ = for_memory;
+  }
+  // The stage tries again after a fault and has not succeeded, or that is over. Whether this is news.
   bool note_asked_again(bool is_asked_again) {
     return std::exchange(is_asked_again_, is_asked_again) != is_asked_again;
   }
@@ -133,6 +138,7 @@ class Waiting {
  private:
   uint64_t fault_since_ns_ = 0;   // of the transient fault that is waited out; 0: none
   uint64_t memory_since_ns_ = 0;  // since when there has been no memory; 0: there is
+  Stage* stage_ = nullptr;
   bool is_for_memory_ = false;
   bool is_asked_again_ = false;
 };
@@ -140,14 +146,17 @@ class Waiting {
 class PoolWait {
  public:
   uint64_t since_ns() const { return since_ns_; }
+  Stage& stage() const { return *stage_; }  // for whose work the turn is; once it has begun
   // `pending`: what the sample's stage has answered, for the pool thread; none: the stage is to begin there.
-  void begin(std::optional<StageOutcome> pending, uint64_t now_ns) {
+  void begin(Stage& stage, std::optional<StageOutcome> pending, uint64_t now_ns) {
+    stage_ = &stage;
     pending_ = pending;
     since_ns_ = now_ns;
   }
   std::optional<StageOutcome> end() { return std::exchange(pending_, std::nullopt); }
 
  private:
+  Stage* stage_ = nullptr;
   std::optional<StageOutcome> pending_;
   uint64_t since_ns_ = 0;
 };

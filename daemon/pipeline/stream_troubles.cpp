@@ -86,15 +86,19 @@ void Stream::substitute(Task& task) {
   task.cursor.batch().batch.substituted.push_back(static_cast<uint32_t>(task.index));
 }
 
-// A store that is down, or a node that is short of memory, is no reason to train on something else: the sample is asked
-// for again until that has passed.
+// A store that is down, or a node that is short of memory, is no reason to train on something else: the sample is tried
+// again until that has passed.
 bool Stream::wait_out(Task& task, const Caller& caller) {
   const Error error = std::move(task.error);
   const bool for_memory = error.trouble == Trouble::kMemory;
   if (for_memory) pipeline_->statistics().memory_waits.add();
-  let_go(task, for_memory ? Stage::Keep::kNothing : Stage::Keep::kSmall);
+  Stage& stage = stage_of(task);
+  // Memory that is short is given back, whatever the sample has come to.
+  const size_t from = !for_memory && stage.tries_again_here() ? task.progress.stage() : 0;
+  for (size_t i = from; i < stages_.size(); i++)
+    stages_[i]->let_go(task, for_memory ? Stage::Keep::kNothing : Stage::Keep::kSmall);
   on_wait(task);
-  if (park(task, for_memory)) return false;
+  if (park(task, for_memory, from)) return false;
   const Patience& patience = pipeline_->resources().patience;
   if (for_memory) {
     fail({Trouble::kMemory, "the node was short of memory for " + std::to_string(patience.memory_ns_max / kSecondNs) +
@@ -102,26 +106,25 @@ bool Stream::wait_out(Task& task, const Caller& caller) {
                                 " could not be fetched and decoded: give the daemon more memory, or lower "
                                 "cache.ram_bytes_max or limits.slot_bytes_max"});
   } else {
-    fail({Trouble::kTransient, "the source did not recover within " +
+    fail({Trouble::kTransient, stage.account().faulty + " did not recover within " +
                                    std::to_string(patience.fault_ns_max / kSecondNs) + " s: " + error.message});
   }
   return finish(task, caller);
 }
 
-// False: the task has waited for long enough, or nobody wants it any more.
-bool Stream::park(Task& task, bool for_memory) {
+// It begins again at stage `from`. False: the task has waited for long enough, or nobody wants it any more.
+bool Stream::park(Task& task, bool for_memory, size_t from) {
   const Patience& patience = pipeline_->resources().patience;
   const uint64_t now_ns = patience.now_ns();
   const uint64_t wait_ns_max = for_memory ? patience.memory_ns_max : patience.fault_ns_max;
   const std::lock_guard lock(mutex_);
   if (stopped_ || failed_ || task.cursor.batch().is_abandoned()) return false;
   if (task.waiting.wait(for_memory, now_ns) >= wait_ns_max) return false;
-  task.waiting.park(for_memory);
-  task.progress.begin_anew();
-  parked_.push_back(&task);
-  auto& statistics = pipeline_->statistics();
-  (for_memory ? statistics.waiting_for_memory : statistics.waiting_out_faults).add(1);
   note_asked_again(task, false);
+  task.waiting.park(stage_of(task), for_memory);
+  task.progress.begin_at(from);
+  parked_.push_back(&task);
+  note_parked(task, 1);
   return true;
 }
 
@@ -129,14 +132,14 @@ bool Stream::park(Task& task, bool for_memory) {
 void Stream::note_asked_again(Task& task, bool is_asked_again) {
   if (!task.waiting.note_asked_again(is_asked_again)) return;
   pipeline_->statistics().asked_again.add(is_asked_again ? 1 : -1);
+  task.waiting.stage()->on_fault(is_asked_again ? 1 : -1);
 }
 
-void Stream::note_parked(const std::vector<Task*>& tasks, int64_t sign) {
-  const auto for_memory =
-      std::count_if(tasks.begin(), tasks.end(), [](const Task* t) { return t->waiting.is_for_memory(); });
+void Stream::note_parked(const Task& task, int64_t sign) {
   auto& statistics = pipeline_->statistics();
-  statistics.waiting_for_memory.add(sign * for_memory);
-  statistics.waiting_out_faults.add(sign * (static_cast<int64_t>(tasks.size()) - for_memory));
+  if (task.waiting.is_for_memory()) return statistics.waiting_for_memory.add(sign);
+  statistics.waiting_out_faults.add(sign);
+  task.waiting.stage()->on_fault(sign);
 }
 
 }  // namespace spdld::pipeline

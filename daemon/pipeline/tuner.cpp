@@ -31,15 +31,20 @@ uint32_t quarter_more(uint32_t value) { return value + std::max(value / 4, 1u); 
 
 }  // namespace
 
-Tuner::Tuner(std::vector<TunedStage> stages, const TunerLimits& limits) {
-  const auto knob_of = [](TunedStage stage, uint32_t patience) {
-    Knob knob;
-    knob.of = std::move(stage);
-    knob.patience = knob.patience_min = patience;
-    return knob;
-  };
-  for (TunedStage& stage : stages) stages_.push_back(knob_of(std::move(stage), kStagePatience));
-  depth_ = knob_of({"batches ready", "no stage was", "", 1, 0}, kDepthPatience);
+Tuner::Tuner(const std::vector<TunedStage>& stages, const TunerLimits& limits) {
+  for (const TunedStage& stage : stages) {
+    Knob& knob = stages_.emplace_back();
+    const std::string work = stage.account.work_inside();
+    knob.unit = stage.account.lane + "s" + stage.account.behind;
+    knob.busy = work + " was busy";
+    knob.took = work + " took";
+    knob.least = stage.min;
+    knob.begin = stage.start;
+    knob.patience = knob.patience_min = kStagePatience;
+  }
+  depth_.unit = "batches ready";
+  depth_.busy = "no stage was";
+  depth_.patience = depth_.patience_min = kDepthPatience;
   set_limits(limits);
 }
 
@@ -52,9 +57,9 @@ void Tuner::set_limits(const TunerLimits& limits) {
 
 void Tuner::bound(Knob& knob, const TunerLimits::Limit& limit) {
   const uint32_t before = knob.start, max = std::max(limit.max, 1u);
-  knob.min = limit.pinned ? std::min(limit.pinned, max) : std::min(knob.of.min, max);
+  knob.min = limit.pinned ? std::min(limit.pinned, max) : std::min(knob.least, max);
   knob.max = limit.pinned ? knob.min : max;
-  knob.start = std::clamp(knob.of.start ? knob.of.start : max, knob.min, knob.max);
+  knob.start = std::clamp(knob.begin ? knob.begin : max, knob.min, knob.max);
   const uint32_t to = knob.value == before ? knob.start : std::clamp(knob.value, knob.min, knob.max);
   if (!before) {
     knob.value = to;
@@ -133,15 +138,15 @@ void Tuner::on_starved(const TunerInput& input, const Use& use, double share) {
       knob.calm = 0;
     else if (seen_ >= kWindow)  // a later stage gives all that it can: this one may do more than it takes
       come_down(knob, threads_for(recent_use().stages[i]),
-                at_the_end->of.busy + " and " + knob.of.took + " " + one_decimal(use.stages[i]));
+                at_the_end->busy + " and " + knob.took + " " + one_decimal(use.stages[i]));
     // Where samples wait for a later stage, more of this one would only make more of them wait.
     const uint32_t to = std::max(threads_for(use.stages[i] * wanted), busy && !behind ? quarter_more(knob.value) : 0);
     is_short |= busy;
-    is_short |= raise(knob, to, waited + knob.of.busy);
+    is_short |= raise(knob, to, waited + knob.busy);
     if (busy) behind = &knob;
     if (is_at_end) at_the_end = &knob;
   }
-  if (!is_short) raise(depth_, quarter_more(depth_.value), waited + depth_.of.busy);
+  if (!is_short) raise(depth_, quarter_more(depth_.value), waited + depth_.busy);
 }
 
 void Tuner::on_calm() {
@@ -149,7 +154,7 @@ void Tuner::on_calm() {
   const Use use = recent_use();
   for (size_t i = stages_.size(); i-- > 0;)
     come_down(stages_[i], threads_for(use.stages[i]),
-              "no trainer waited and " + stages_[i].of.took + " " + one_decimal(use.stages[i]));
+              "no trainer waited and " + stages_[i].took + " " + one_decimal(use.stages[i]));
   // One unused batch stays: the trainer may have taken it unseen.
   const uint32_t unused = std::max(use.ready_low, 1u) - 1;
   come_down(depth_, depth_.value - std::min(unused, depth_.value),
@@ -184,7 +189,7 @@ void Tuner::come_down(Knob& knob, uint32_t to, const std::string& why) {
 
 void Tuner::change(Knob& knob, uint32_t to, const std::string& why) {
   if (to != knob.value) {
-    const std::string text = why + ": " + std::to_string(knob.value) + " -> " + std::to_string(to) + " " + knob.of.unit;
+    const std::string text = why + ": " + std::to_string(knob.value) + " -> " + std::to_string(to) + " " + knob.unit;
     decision_.reason = changed_in_step_ ? decision_.reason + "; " + text : text;
     changed_in_step_ = true;
     decision_.changes++;

@@ -20,13 +20,13 @@
 #include <string>
 #include <vector>
 
+#include "daemon/base/stage_account.h"
+
 namespace spdld::pipeline {
 
-// A stage's words in the tuner's sentences, and the bounds of its number.
+// The words of a stage for the tuner's sentences, and the bounds of its number of lanes.
 struct TunedStage {
-  std::string unit;  // "decode threads"
-  std::string busy;  // "decoding was busy"
-  std::string took;  // "decoding took"
+  StageAccount account;
   uint32_t min = 1;
   uint32_t start = 0;  // 0: as many as there may be
 };
@@ -66,7 +66,7 @@ struct TunerDecision {
 class Tuner {
  public:
   // Starts with the stages' start values and as much depth as there may be, so that first batches come soon.
-  Tuner(std::vector<TunedStage> stages, const TunerLimits& limits);
+  Tuner(const std::vector<TunedStage>& stages, const TunerLimits& limits);
   // Limits may change (cpu.max, a new ring): decisions are brought inside them at once, and a number that is still at
   // its start value starts anew.
   void set_limits(const TunerLimits& limits);
@@ -77,7 +77,8 @@ class Tuner {
  private:
   static constexpr size_t kWindow = 4;  // steps over which the need is averaged before anything comes down
   struct Knob {
-    TunedStage of;
+    std::string unit, busy, took;   // "decode threads", "decoding was busy", "decoding took"
+    uint32_t least = 1, begin = 0;  // as TunedStage's min and start
     uint32_t patience_min = 0;
     uint32_t value = 0;         // 0: not yet set
     uint32_t min = 1, max = 1;  // equal: pinned

@@ -14,7 +14,7 @@ using trace::What;
 
 namespace {
 
-Note numbered(uint64_t sample) { return {.start_ns = monotonic_ns(), .sample = sample, .what = What::kDecode}; }
+Note numbered(uint64_t sample) { return {.start_ns = monotonic_ns(), .sample = sample, .what = What::kWork}; }
 
 // By thread, in their order.
 std::map<size_t, std::vector<uint64_t>> samples_of(const Recording& recording, uint64_t from = 0) {
@@ -77,14 +77,24 @@ TEST_CASE("trace: a recording has all fields of its own subject's notes, and no 
   CHECK(recording.threads().at(0).id == gettid());
 }
 
-TEST_CASE("trace: each kind has a name of its own", "[trace]") {
-  std::set<std::string_view> names;
-  for (size_t i = 0; i < trace::kWhats; i++) names.insert(trace::name_of(static_cast<What>(i)));
-  CHECK(names.size() == trace::kWhats);
-  CHECK_FALSE(names.contains(""));
-  CHECK(trace::name_of(What::kFetch) == "fetch");
-  CHECK(trace::name_of(What::kRelease) == "release");
-  CHECK(trace::name_of(What::kSlotsHeld) == "slots-held");
+TEST_CASE("trace: each kind of note has a name of its own, of the pipeline and of each of its stages", "[trace]") {
+  const std::vector<trace::NoteKind> kinds = trace::kinds_of({{.name = "fetch", .lane = "read"}, {.name = "grade"}});
+  std::set<std::string> names;
+  for (const trace::NoteKind& kind : kinds) names.insert(kind.name);
+  CHECK(names.size() == kinds.size());
+  CHECK(kinds.size() == trace::kWhats + trace::kWhatsOfStage);
+  const auto name_of = [&](What what, uint8_t stage = 0) {
+    return kinds.at(trace::kind_of({.what = what, .stage = stage})).name;
+  };
+  CHECK(name_of(What::kFinish) == "finish");
+  CHECK(name_of(What::kRelease, 1) == "release");
+  CHECK(name_of(What::kSlotsHeld) == "slots-held");
+  CHECK(name_of(What::kWork) == "fetch");
+  CHECK(name_of(What::kWork, 1) == "grade");
+  CHECK(name_of(What::kWait, 0) == "fetch-wait");
+  CHECK(name_of(What::kWaiting, 1) == "grade-waiting");
+  CHECK(name_of(What::kWorkElsewhere, 1) == "grade-elsewhere");
+  CHECK(kinds.at(trace::kind_of({.what = What::kWait})).shown == "wait for a read");
 }
 
 TEST_CASE("trace: notes beyond the bound are dropped and counted", "[trace]") {
@@ -145,7 +155,7 @@ TEST_CASE("trace: threads that write all the time lose nothing while recordings 
     threads.emplace_back([&, t] {
       name_thread("writer", static_cast<unsigned>(t));
       for (uint64_t i = 0; !is_over; i++) {
-        trace::note(subject, {.batch = t + 1, .sample = i, .what = What::kDecode});
+        trace::note(subject, {.batch = t + 1, .sample = i, .what = What::kWork});
         written.fetch_add(1, std::memory_order_relaxed);
       }
     });

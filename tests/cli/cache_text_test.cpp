@@ -22,9 +22,11 @@ json described() {
                          {"field": "txt", "form": "encoded", "memory_entries": 0, "memory_bytes": 0,
                           "disk_entries": 0, "disk_bytes": 0, "memory_hits": 0, "disk_hits": 0,
                           "misses": 0, "stale": 1, "refused": 2000}]},
-    "tuning": {"decode": {"now": 2, "max": 8, "pinned": false}, "fetch": {"now": 4, "max": 16, "pinned": true},
-               "depth": {"now": 3, "max": 4, "pinned": false}, "reason": "trainers waited 12 % of the time",
-               "changes": 3}})");
+    "tuning": {"stages": ["fetch", "decode"],
+               "decode": {"now": 2, "max": 8, "pinned": false, "unit": "decode threads"},
+               "fetch": {"now": 4, "max": 16, "pinned": true, "unit": "reads at once"},
+               "depth": {"now": 3, "max": 4, "pinned": false, "unit": "batches ahead"},
+               "reason": "trainers waited 12 % of the time", "changes": 3}})");
 }
 
 json node_status() {
@@ -69,15 +71,15 @@ TEST_CASE("describe has a line for each cached field") {
 TEST_CASE("describe says how much runs at once, and why") {
   CHECK(facts_of(add_tuning, described()) == "tuning  3 changes, last: trainers waited 12 % of the time\n");
   CHECK(tuning_text(described(), kWide) ==
-        "TUNED   NOW  MOST  OF             SET BY\n"
-        "decode    2     8  threads        measurements\n"
-        "fetch     4    16  reads at once  pinned\n"
-        "depth     3     4  batches ahead  measurements\n"
+        "TUNED   NOW  MOST  OF              SET BY\n"
+        "fetch     4    16  reads at once   pinned\n"
+        "decode    2     8  decode threads  measurements\n"
+        "depth     3     4  batches ahead   measurements\n"
         "\n");
   json off = described();
   off["tuning"]["enabled"] = false;
   CHECK(tuning_text(off, kWide).find("measurements") == std::string::npos);
-  CHECK(tuning_text(off, kWide).find("batches ahead  its most\n") != std::string::npos);
+  CHECK(tuning_text(off, kWide).find("batches ahead   its most\n") != std::string::npos);
 }
 
 TEST_CASE("status shows the limits and the cache") {
@@ -125,8 +127,8 @@ TEST_CASE("of a cache and a tuning that are not there, or are written otherwise,
   CHECK_THROWS_AS(facts_of(add_cpu_limits, none), Failure);
   CHECK_THROWS_AS(facts_of(add_cpu_limits, odd), Failure);
   // Lines that lack fields, or are no tables at all, stay lines.
-  const json holes =
-      *json::parse(R"({"cache": {"form": "off", "fields": [{}, 7]}, "tuning": {"decode": {"now": -1}}})");
+  const json holes = *json::parse(
+      R"({"cache": {"form": "off", "fields": [{}, 7]}, "tuning": {"stages": [7, "decode", "odd"], "decode": {"now": -1}}})");
   CHECK(facts_of(add_cache, holes) == "cache  off\n");
   CHECK(cached_fields_text(holes, kWide).find("        -") != std::string::npos);
   CHECK(tuning_text(holes, kWide).find("decode    0     0") != std::string::npos);

@@ -35,8 +35,18 @@ TraceHead head() {
           .pid = 100,
           .start_ns = 12345,
           .seconds = 1.5,
-          .kinds = {"fetch", "decode", "publish", "ready", "release", "turn-wait", "waiting", "slots-free",
-                    "slots-filling", "slots-ready", "slots-held", "of-a-later-daemon"},
+          .kinds = {{"fetch", "fetch", "interval", true},
+                    {"decode", "decode", "interval", true},
+                    {"publish", "publish", "interval"},
+                    {"ready", "READY", "interval"},
+                    {"release", "RELEASE", "interval"},
+                    {"decode-wait", "wait for a decode thread", "bar", true},
+                    {"decode-waiting", "samples at decode", "level", true},
+                    {"slots-free", "free", "slots"},
+                    {"slots-filling", "filling", "slots"},
+                    {"slots-ready", "ready", "slots"},
+                    {"slots-held", "held", "slots"},
+                    {"odd", "odd", "of-a-later-daemon"}},
           .threads = {{"spdld", 100}, {"decode-0", 101}, {"fetch-0", 102}},
           .rings = {"group g, rank 0"}};
 }
@@ -178,7 +188,7 @@ TEST_CASE("chrome_trace: waits are bars, and levels are counters") {
   CHECK(at(end, "ts") == 1.5);
   CHECK(at(begin, "id") == at(end, "id"));
   CHECK(begin.find("cat")->text() == end.find("cat")->text());
-  CHECK(arg(events_of(trace, "C", "tasks waiting for a decode thread").at(0), "now") == 12);
+  CHECK(arg(events_of(trace, "C", "samples at decode").at(0), "now") == 12);
   const auto slots = events_of(trace, "C", "slots of group g, rank 0");
   REQUIRE(slots.size() == 1);
   CHECK(arg(slots[0], "free") == 1);

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "daemon/metrics/verdict.h"
+#include "tests/metrics/stages.h"
 
 namespace spdld::forecast_test {
 
@@ -32,9 +33,8 @@ struct Given {
                             {.role = "decode", .core_wait_ns = ns(core_waiting * kDecodeS)}};
     PipelineFigures of = pipeline;
     of.samples = 400;
-    of.cpu_ns = ns(own_part * decoding * kDecodeS);
-    of.stages = {{.name = "fetch", .busy_ns = ns(fetching * kFetchS), .lanes = 4, .lanes_max = fetch_max},
-                 {.name = "decode", .lanes = 2, .lanes_max = decode_max}};
+    of.stages = {test::reading({.busy_ns = ns(fetching * kFetchS), .lanes = 4, .lanes_max = fetch_max}),
+                 test::decoding({.busy_ns = ns(own_part * decoding * kDecodeS), .lanes = 2, .lanes_max = decode_max})};
     RingFigures ring{.batches = batches, .ready_sum = 3 * batches, .depth_max = 4};
     ring.readers = {{.name = "trainer", .waited_ns = ns(waiting * kLongS)}};
     of.rings.insert(of.rings.begin(), ring);
@@ -55,7 +55,7 @@ double forecast(const Verdict& verdict, const std::string& words) {
 TEST_CASE("a loader that could do more than its trainer takes is told by how much") {
   // Two threads could decode 1,000 samples a second, and four reads could bring 2,000. The trainer takes 200 a second.
   const Verdict verdict = Given{.waiting = 0, .fetching = 0.1, .decoding = 0.2}.judged();
-  REQUIRE(verdict.limiter == Limiter::kTrainer);
+  REQUIRE(verdict.limiter == limiter::kTrainer);
   CHECK_THAT(verdict.sentence, Contains("waits 0.0 %") && Contains("3.0 batches ready"));
   CHECK(forecast(verdict, "could deliver about 5.0 x as many") == 0);
   CHECK(forecast(Given{.waiting = 0, .fetching = 0.5, .decoding = 0.2}.judged(), "about 2.0 x as many") == 0);
@@ -73,29 +73,29 @@ TEST_CASE("a verdict has the rate now, the trainer's own, and how long the train
 }
 
 TEST_CASE("confidence grows with what was seen, and with how far the busiest part stands out") {
-  const auto confidence = [](const Given& given, Limiter limiter) {
+  const auto confidence = [](const Given& given, std::string_view limiter) {
     const Verdict verdict = given.judged();
     CHECK(verdict.limiter == limiter);
     return verdict.confidence;
   };
   SECTION("of a trainer") {
-    CHECK(confidence({.waiting = 0}, Limiter::kTrainer) == Approx(1));
-    CHECK(confidence({.waiting = 0, .batches = 4}, Limiter::kTrainer) == Approx(0.5));
-    CHECK(confidence({.waiting = 0.015}, Limiter::kTrainer) == Approx(0.75));
-    CHECK(confidence({.waiting = 0, .decoding = 1}, Limiter::kTrainer) == Approx(1));
-    CHECK(confidence({.waiting = 0.001, .fetching = 1}, Limiter::kTrainer) == Approx(1));
+    CHECK(confidence({.waiting = 0}, limiter::kTrainer) == Approx(1));
+    CHECK(confidence({.waiting = 0, .batches = 4}, limiter::kTrainer) == Approx(0.5));
+    CHECK(confidence({.waiting = 0.015}, limiter::kTrainer) == Approx(0.75));
+    CHECK(confidence({.waiting = 0, .decoding = 1}, limiter::kTrainer) == Approx(1));
+    CHECK(confidence({.waiting = 0.001, .fetching = 1}, limiter::kTrainer) == Approx(1));
   }
   SECTION("of reads and of decoding") {
-    CHECK(confidence({.fetching = 1, .decoding = 0.8}, Limiter::kFetch) == Approx(0.7));
-    CHECK(confidence({.fetching = 1, .decoding = 0.3}, Limiter::kFetch) == Approx(1));
-    CHECK(confidence({.fetching = 0.8, .decoding = 1}, Limiter::kDecode) == Approx(0.7));
-    CHECK(confidence({.fetching = 0.3, .decoding = 1}, Limiter::kDecode) == Approx(1));
+    CHECK(confidence({.fetching = 1, .decoding = 0.8}, "fetch") == Approx(0.7));
+    CHECK(confidence({.fetching = 1, .decoding = 0.3}, "fetch") == Approx(1));
+    CHECK(confidence({.fetching = 0.8, .decoding = 1}, "decode") == Approx(0.7));
+    CHECK(confidence({.fetching = 0.3, .decoding = 1}, "decode") == Approx(1));
   }
   SECTION("where no part is busy, the busier one counts") {
     Given reads, memory, nothing;
     reads.pipeline.in_flight_waits = memory.pipeline.lent_waits = 1;
-    for (auto [given, limiter] : {std::pair{reads, Limiter::kMemory}, std::pair{memory, Limiter::kMemory},
-                                  std::pair{nothing, Limiter::kStragglers}}) {
+    for (auto [given, limiter] : {std::pair{reads, limiter::kMemory}, std::pair{memory, limiter::kMemory},
+                                  std::pair{nothing, limiter::kStragglers}}) {
       given.fetching = 0.8, given.decoding = 0.2;
       CHECK(confidence(given, limiter) == Approx(0.7));
       given.fetching = 0.2, given.decoding = 0.8;
@@ -111,12 +111,12 @@ TEST_CASE("lanes are forecast as far as they help, and never more than the daemo
   const double read_s = 0.925 * 8 / 400;
   SECTION("as many as wanted") {
     const Verdict verdict = Given{.fetching = 0.925, .fetch_max = 16}.judged();
-    CHECK(forecast(verdict, "up to 16 files at once") == Approx(2));
+    CHECK(forecast(verdict, "up to 16 reads at once") == Approx(2));
     CHECK(forecast(verdict, "fetch_concurrency") == -1);
   }
   SECTION("fewer than wanted") {
     const Verdict verdict = Given{.fetching = 0.925, .fetch_max = 6}.judged();
-    CHECK(forecast(verdict, "up to 6 files at once") == Approx(6 / read_s / 200));
+    CHECK(forecast(verdict, "up to 6 reads at once") == Approx(6 / read_s / 200));
     CHECK(forecast(verdict, "fetch_concurrency = 8") == Approx(2));
   }
   SECTION("of threads") {
@@ -130,7 +130,7 @@ TEST_CASE("what takes all of the time is forecast as a number") {
   SECTION("reads that never have a core") {
     const Verdict verdict =
         Given{.waiting = 1, .fetching = 1, .decoding = 0, .fetch_core_waiting = 1}.judged();  // nothing else limits
-    REQUIRE(verdict.limiter == Limiter::kCpu);
+    REQUIRE(verdict.limiter == limiter::kCpu);
     CHECK(forecast(verdict, "Move other programs") == Approx(20));
   }
   SECTION("one operation") {

@@ -7,6 +7,8 @@
 #include <random>
 #include <vector>
 
+#include "tests/metrics/stages.h"
+
 namespace spdld::test {
 namespace {
 
@@ -212,19 +214,18 @@ NodeFigures figures_of(const SimulatedPipeline& of, Simulation& simulation, doub
   pipeline.in_flight_waits = sums.in_flight_waits;
   pipeline.cache_form = "off";
   if (of.is_remote) pipeline.store = "s3://bucket";
-  pipeline.stages = {{.name = "fetch",
-                      .samples = sums.fetched,
-                      .busy_ns = ns_of(sums.fetch_busy),
-                      .lanes = of.fetch_lanes,
-                      .lanes_max = of.fetch_lanes_max,
-                      .duration_ns = Distribution::of_values(sums.fetch_ns)},
-                     {.name = "decode",
-                      .samples = sums.decoded,
-                      .busy_ns = ns_of(sums.decode_busy),
-                      .lanes = of.decode_lanes,
-                      .lanes_max = of.decode_lanes_max,
-                      .waiting = simulation.queued(),
-                      .duration_ns = Distribution::of_values(sums.decode_ns)}};
+  pipeline.stages = {reading({.samples = sums.fetched,
+                              .busy_ns = ns_of(sums.fetch_busy),
+                              .lanes = of.fetch_lanes,
+                              .lanes_max = of.fetch_lanes_max,
+                              .duration_ns = Distribution::of_values(sums.fetch_ns)},
+                             of.is_remote),
+                     decoding({.samples = sums.decoded,
+                               .busy_ns = ns_of(sums.decode_busy),
+                               .lanes = of.decode_lanes,
+                               .lanes_max = of.decode_lanes_max,
+                               .waiting = simulation.queued(),
+                               .duration_ns = Distribution::of_values(sums.decode_ns)})};
   metrics::RingFigures ring{.group = "job",
                             .batches = sums.batches,
                             .starved_ns = ns_of(simulation.waited()),

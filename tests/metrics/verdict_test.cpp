@@ -7,10 +7,11 @@
 #include <cmath>
 
 #include "tests/metrics/simulation.h"
+#include "tests/metrics/stages.h"
 
 using namespace spdld;
 using metrics::judge;
-using metrics::Limiter;
+namespace limiter = metrics::limiter;
 using metrics::Verdict;
 using test::simulate;
 using test::SimulatedPipeline;
@@ -39,7 +40,7 @@ TEST_CASE("a trainer that computes longer than its batches take sets the pace") 
   for (const double trainer_ms : {40.0, 80.0, 400.0}) {
     const SimulatedRun run = simulate({.decode_ms = 1, .trainer_ms = trainer_ms});
     const Verdict verdict = verdict_on(run);
-    CHECK(verdict.limiter == Limiter::kTrainer);
+    CHECK(verdict.limiter == limiter::kTrainer);
     CHECK(verdict.waiting < 0.02);
     CHECK(verdict.trainer_per_s == Approx(32 / trainer_ms * 1000).epsilon(0.1));
     CHECK(verdict.confidence > 0.4);
@@ -54,7 +55,7 @@ TEST_CASE("a field whose samples are kept in two forms is no cache that is being
       {.field = "image", .form = "decoded", .samples = 100, .memory_entries = 40}};
   const auto is_filled = [&] {
     const Verdict verdict = judge(run.window, pipeline);
-    REQUIRE(verdict.limiter == Limiter::kDecode);
+    REQUIRE(verdict.limiter == "decode");
     return std::none_of(verdict.remedies.begin(), verdict.remedies.end(),
                         [](const auto& remedy) { return remedy.change.find("being filled") != std::string::npos; });
   };
@@ -69,7 +70,7 @@ TEST_CASE("decoding that takes all threads is named, and the threads that would 
     slow.trainer_ms = 32 * slow.decode_ms / cores / 2;  // twice as fast as the decoding
     const SimulatedRun run = simulate(slow);
     const Verdict verdict = verdict_on(run);
-    CHECK(verdict.limiter == Limiter::kDecode);
+    CHECK(verdict.limiter == "decode");
     CHECK(verdict.waiting > 0.4);
     SimulatedPipeline mended = slow;
     mended.decode_lanes = mended.decode_lanes_max = 2 * cores;
@@ -81,18 +82,18 @@ TEST_CASE("a trainer that waits nearly always is not promised what its own rate 
   const SimulatedPipeline slow{.decode_ms = 4, .trainer_ms = 2.5};  // which would take 25 times as much
   const SimulatedRun run = simulate(slow);
   const Verdict verdict = verdict_on(run);
-  REQUIRE(verdict.limiter == Limiter::kDecode);
+  REQUIRE(verdict.limiter == "decode");
   for (const auto& remedy : verdict.remedies) CHECK(remedy.speedup <= 4);
   SimulatedPipeline mended = slow;
   mended.decode_lanes = mended.decode_lanes_max = 4;
-  check_forecast(forecast(verdict, "With 4 cores for decoding in place of 2 cores, more samples"), run, mended);
+  check_forecast(forecast(verdict, "With 4 cores for decoding in place of 2, more samples"), run, mended);
 }
 
 TEST_CASE("where the tuning may still add threads, the verdict says so and forecasts what they bring") {
   const SimulatedPipeline slow{.decode_lanes = 2, .decode_lanes_max = 3, .decode_ms = 4, .trainer_ms = 20};
   const SimulatedRun run = simulate(slow);
   const Verdict verdict = verdict_on(run);
-  REQUIRE(verdict.limiter == Limiter::kDecode);
+  REQUIRE(verdict.limiter == "decode");
   REQUIRE(!verdict.remedies.empty());
   CHECK(verdict.remedies.front().is_done);
   SimulatedPipeline mended = slow;
@@ -106,7 +107,7 @@ TEST_CASE("reads from a slow disk are named, with the number of reads that would
         .fetch_lanes = 8, .fetch_lanes_max = 8, .slots = 16, .fetch_ms = fetch_ms, .decode_ms = 0.2};
     const SimulatedRun run = simulate(slow);
     const Verdict verdict = verdict_on(run);
-    CHECK(verdict.limiter == Limiter::kFetch);
+    CHECK(verdict.limiter == "fetch");
     REQUIRE(forecast(verdict, "fetch_concurrency = ") > 1);
     // Without reading at all, the trainer or decoding limits.
     SimulatedPipeline cached = slow;
@@ -126,17 +127,17 @@ TEST_CASE("a remote store with a long delay is named, and more connections are f
                          .is_remote = true};
   const SimulatedRun run = simulate(slow);
   const Verdict verdict = verdict_on(run);
-  CHECK(verdict.limiter == Limiter::kStore);
+  CHECK(verdict.limiter == limiter::kStore);
   CHECK_THAT(verdict.sentence, Catch::Contains("s3://bucket") && Catch::Contains("50 ms a sample"));
   slow.fetch_lanes = slow.fetch_lanes_max = 130;
-  check_forecast(forecast(verdict, "connections_max"), run, slow);
+  check_forecast(forecast(verdict, "connections_max = "), run, slow);
 }
 
 TEST_CASE("other pipelines on the same threads are told from the pipeline's own work") {
   SimulatedPipeline slow{.decode_ms = 2, .trainer_ms = 20, .other_pipelines_part = 0.5};
   const SimulatedRun run = simulate(slow);
   const Verdict verdict = verdict_on(run);
-  CHECK(verdict.limiter == Limiter::kCpu);
+  CHECK(verdict.limiter == limiter::kCpu);
   CHECK_THAT(verdict.sentence, Catch::Contains("Other pipelines have 50 %"));
   slow.other_pipelines_part = 0;
   check_forecast(forecast(verdict, "cpu_weight"), run, slow);
@@ -146,7 +147,7 @@ TEST_CASE("cores that other programs take are told from threads that work") {
   SimulatedPipeline slow{.decode_ms = 2, .trainer_ms = 20, .core_part = 0.5};
   const SimulatedRun run = simulate(slow);
   const Verdict verdict = verdict_on(run);
-  CHECK(verdict.limiter == Limiter::kCpu);
+  CHECK(verdict.limiter == limiter::kCpu);
   CHECK_THAT(verdict.sentence, Catch::Contains("other programs have the cores"));
   slow.core_part = 1;
   check_forecast(forecast(verdict, "Move other programs"), run, slow);
@@ -162,37 +163,37 @@ TEST_CASE("cores that other programs take are named where no part is busy all th
                                .slow_one_in = 400,
                                .slow_factor = 100},
                               40);
-  REQUIRE(verdict_on(run).limiter == Limiter::kStragglers);
+  REQUIRE(verdict_on(run).limiter == limiter::kStragglers);
   metrics::NodeFigures& node = run.window.figures;
   const double lanes_ns = 2 * run.window.seconds * 1e9;  // of both decode threads
   node.decode_busy_ns = static_cast<uint64_t>(0.3 * lanes_ns);
   for (const double waited : {0.2, 0.35}) {
     node.roles = {{"decode", 2, node.decode_busy_ns, static_cast<uint64_t>(waited * lanes_ns)}};
     const Verdict verdict = verdict_on(run);
-    CHECK(verdict.limiter == Limiter::kCpu);
+    CHECK(verdict.limiter == limiter::kCpu);
     CHECK_THAT(verdict.sentence, Catch::Contains("other programs have the cores"));
     CHECK(verdict.confidence > 0.4);
   }
   node.roles = {{"decode", 2, node.decode_busy_ns, static_cast<uint64_t>(0.05 * lanes_ns)}};
-  CHECK(verdict_on(run).limiter == Limiter::kStragglers);
+  CHECK(verdict_on(run).limiter == limiter::kStragglers);
 }
 
 TEST_CASE("reads that wait for cores are told from reads that wait for the disk") {
   SimulatedRun run =
       simulate({.fetch_lanes = 4, .fetch_lanes_max = 4, .fetch_ms = 10, .decode_ms = 0.5, .trainer_ms = 10});
-  REQUIRE(verdict_on(run).limiter == Limiter::kFetch);
+  REQUIRE(verdict_on(run).limiter == "fetch");
   const double lanes_ns = 4 * run.window.seconds * 1e9;
   run.window.figures.roles.push_back({"fetch", 4, 0, static_cast<uint64_t>(0.6 * lanes_ns)});
   const Verdict verdict = verdict_on(run);
-  CHECK(verdict.limiter == Limiter::kCpu);
-  CHECK_THAT(verdict.sentence, Catch::Contains("threads that read wait for a core 60 %"));
+  CHECK(verdict.limiter == limiter::kCpu);
+  CHECK_THAT(verdict.sentence, Catch::Contains("read threads wait for a core 60 %"));
   CHECK(forecast(verdict, "Move other programs") > 1.5);
 }
 
 TEST_CASE("a few cores that other programs take are a remedy beside the decoding") {
   const SimulatedRun run = simulate({.decode_ms = 4, .trainer_ms = 20, .core_part = 0.85});
   const Verdict verdict = verdict_on(run);
-  CHECK(verdict.limiter == Limiter::kDecode);
+  CHECK(verdict.limiter == "decode");
   CHECK(forecast(verdict, "Move other programs") > 1);
 }
 
@@ -208,7 +209,7 @@ TEST_CASE("a bound of bytes in flight that is too low is named") {
                          .is_remote = true};
   const SimulatedRun run = simulate(slow);
   const Verdict verdict = verdict_on(run);
-  CHECK(verdict.limiter == Limiter::kMemory);
+  CHECK(verdict.limiter == limiter::kMemory);
   CHECK_THAT(verdict.sentence, Catch::Contains("bytes in flight"));
   slow.in_flight_bytes_max = 1e12;
   check_forecast(forecast(verdict, "inflight_bytes_per_pipeline_max"), run, slow);
@@ -229,14 +230,14 @@ TEST_CASE("memory for decoding that is used up is named") {
   pipeline.lent_waits = pipeline.in_flight_waits;
   pipeline.in_flight_waits = 0;
   const Verdict verdict = verdict_on(run);
-  CHECK(verdict.limiter == Limiter::kMemory);
+  CHECK(verdict.limiter == limiter::kMemory);
   CHECK_THAT(verdict.sentence, Catch::Contains("Decoding waits for memory"));
   CHECK(forecast(verdict, "decode_bytes_per_pipeline_max") > 1);
 }
 
 TEST_CASE("copies to a GPU that take all of the time are named") {
   const SimulatedRun run = simulate({.decode_ms = 0.2, .trainer_ms = 5, .copy_ms = 20});
-  CHECK(verdict_on(run).limiter == Limiter::kCopy);
+  CHECK(verdict_on(run).limiter == limiter::kCopy);
 }
 
 TEST_CASE("few samples that take long are named, and a deeper ring is forecast") {
@@ -250,8 +251,8 @@ TEST_CASE("few samples that take long are named, and a deeper ring is forecast")
                          .slow_factor = 100};
   const SimulatedRun run = simulate(slow, 40);
   const Verdict verdict = verdict_on(run);
-  CHECK(verdict.limiter == Limiter::kStragglers);
-  CHECK_THAT(verdict.sentence, Catch::Contains("fetching a sample takes"));
+  CHECK(verdict.limiter == limiter::kStragglers);
+  CHECK_THAT(verdict.sentence, Catch::Contains("reading a sample takes"));
   slow.slots = 24;
   check_forecast(forecast(verdict, "prefetch_depth"), run, slow);
 }
@@ -259,10 +260,10 @@ TEST_CASE("few samples that take long are named, and a deeper ring is forecast")
 TEST_CASE("a source that fails and short memory are named before anything else") {
   SimulatedRun run = simulate({.decode_ms = 4});
   run.window.figures.pipelines.front().waiting_out_faults = 3;
-  CHECK(judge(run.window, run.pipeline()).limiter == Limiter::kSource);
+  CHECK(judge(run.window, run.pipeline()).limiter == limiter::kSource);
   run.window.figures.pipelines.front().waiting_out_faults = 0;
   run.window.figures.pipelines.front().memory_waits = 2;
-  CHECK(judge(run.window, run.pipeline()).limiter == Limiter::kMemory);
+  CHECK(judge(run.window, run.pipeline()).limiter == limiter::kMemory);
 }
 
 TEST_CASE("an operation that takes most of the decoding is named, with the rate without it") {
@@ -271,7 +272,7 @@ TEST_CASE("an operation that takes most of the decoding is named, with the rate 
   run.window.figures.pipelines.front().operations = {{"image", "decode-image", 100, 100'000'000},
                                                      {"image", "gaussian-blur", 100, 300'000'000}};
   const Verdict verdict = judge(run.window, run.pipeline());
-  REQUIRE(verdict.limiter == Limiter::kDecode);
+  REQUIRE(verdict.limiter == "decode");
   SimulatedPipeline without = slow;
   without.decode_ms = 1;
   check_forecast(forecast(verdict, "`gaussian-blur` of output 'image' takes 75 %"), run, without);
@@ -300,7 +301,7 @@ TEST_CASE("nobody is advised to leave out what decodes, a step that operations s
     INFO(op);
     pipeline.operations = {{"a", op, 100, 300'000'000}, {"a", "gaussian-blur", 100, 100'000'000}};
     const Verdict verdict = judge(run.window, pipeline);
-    REQUIRE(verdict.limiter == Limiter::kDecode);
+    REQUIRE(verdict.limiter == "decode");
     CHECK(forecast(verdict, "`" + std::string(op) + "`") == 0);
     CHECK(forecast(verdict, "`gaussian-blur`") > 0);
   }
@@ -309,23 +310,23 @@ TEST_CASE("nobody is advised to leave out what decodes, a step that operations s
 TEST_CASE("nothing is claimed before there is something to judge by") {
   SimulatedRun run = simulate({});
   run.window.figures.pipelines.front().rings.front().readers.clear();
-  CHECK(judge(run.window, run.pipeline()).limiter == Limiter::kUnknown);
+  CHECK(judge(run.window, run.pipeline()).limiter == limiter::kUnknown);
   CHECK_THAT(judge(run.window, run.pipeline()).sentence, Catch::Contains("No trainer"));
   const SimulatedRun brief = simulate({}, 0.5);
-  CHECK(verdict_on(brief).limiter == Limiter::kUnknown);
-  CHECK(judge({}, metrics::PipelineFigures()).limiter == Limiter::kUnknown);
+  CHECK(verdict_on(brief).limiter == limiter::kUnknown);
+  CHECK(judge({}, metrics::PipelineFigures()).limiter == limiter::kUnknown);
 }
 
 TEST_CASE("a trainer that stands still is told from a loader that stands still") {
   metrics::Window window{10, {}};
   metrics::PipelineFigures pipeline{.name = "train", .number = 1};
-  pipeline.stages = {{.name = "fetch", .lanes = 1, .lanes_max = 1}, {.name = "decode", .lanes = 1, .lanes_max = 1}};
+  pipeline.stages = {test::reading({.lanes = 1, .lanes_max = 1}), test::decoding({.lanes = 1, .lanes_max = 1})};
   metrics::RingFigures ring{.slots = 4, .ready = 3};
   ring.readers = {{.name = "trainer"}};
   pipeline.rings = {ring};
   window.figures.pipelines = {pipeline};
-  CHECK(judge(window, pipeline).limiter == Limiter::kTrainer);
+  CHECK(judge(window, pipeline).limiter == limiter::kTrainer);
   pipeline.rings.front().ready = 0, pipeline.rings.front().filling = 4;
   CHECK(judge(window, pipeline).waiting == 1);
-  CHECK(judge(window, pipeline).limiter != Limiter::kTrainer);
+  CHECK(judge(window, pipeline).limiter != limiter::kTrainer);
 }

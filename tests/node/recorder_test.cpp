@@ -67,7 +67,7 @@ class RecorderRig : public SeatingRig {
       part = answer("test take " + number + " " + std::to_string(part.is_object() ? part.find("next")->count() : 0));
       std::istringstream lines(part.find("lines")->text());
       for (std::string line; std::getline(lines, line);)
-        counts[part.find("kinds")->values()[std::stoul(line)].text()]++;
+        counts[part.find("kinds")->values()[std::stoul(line)].find("name")->text()]++;
       parts++;
     } while (part.find("next")->count() < part.find("notes")->count());
     return counts;
@@ -97,10 +97,10 @@ TEST_CASE("recorder: a recording has what rings did, and their levels") {
   CHECK(counts.at("fill") == 3);
   CHECK_FALSE(counts.contains("copy"));  // the slots lie in host memory
   // Levels are noted at the beginning, and again every kLevelsEvery: always all of them.
-  CHECK(counts.at("fetching") >= 1);
-  for (const char* level : {"waiting", "slots-free", "slots-filling", "slots-ready", "slots-held"}) {
+  CHECK(counts.at("fetch-waiting") >= 1);
+  for (const char* level : {"decode-waiting", "slots-free", "slots-filling", "slots-ready", "slots-held"}) {
     INFO(level);
-    CHECK(counts.at(level) == counts.at("fetching"));
+    CHECK(counts.at(level) == counts.at("fetch-waiting"));
   }
   CHECK(rig.part.find("pipeline")->text() == "test");
   CHECK(rig.part.find("dropped")->count() == 0);
@@ -211,7 +211,8 @@ TEST_CASE("recorder: a long recording is taken in parts, and each part goes on w
   const std::string number = rig.start();
   constexpr uint64_t kCount = 30'000;
   for (uint64_t i = 0; i < kCount; i++)
-    trace::note(rig.pipeline()->subject(), {.start_ns = monotonic_ns(), .sample = i, .what = trace::What::kDecode});
+    trace::note(rig.pipeline()->subject(),
+                {.start_ns = monotonic_ns(), .sample = i, .what = trace::What::kWork, .stage = 1});
   CHECK(rig.take(number).at("decode") == kCount);
   CHECK(rig.parts > 3);
 }

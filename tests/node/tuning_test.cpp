@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 
+#include "daemon/node/seats/executors.h"
 #include "tests/node/rig.h"
 
 namespace spdld::tuning_test {
@@ -19,7 +20,8 @@ class TuningRig : public SeatingRig {
   explicit TuningRig(config::DaemonSettings given = {}, uint32_t depth = 4)
       : SeatingRig({.depth = depth}),
         fetcher(4),
-        tuning((given.fetch_concurrency = 4, given), pool, fetcher, now_ns, [this] { return cores; }) {}
+        tuning((given.fetch_concurrency = 4, given), node::executors_of(pool, fetcher), pool.threads(), now_ns,
+               [this] { return cores; }) {}
 
   const pipeline::TunerDecision& look(uint64_t ms = 250) {
     now_ns += ms * kMs;

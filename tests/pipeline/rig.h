@@ -43,6 +43,7 @@ struct Given {
   std::function<std::unique_ptr<pipeline::Finisher>()> finisher = {};
   bool mixes = false;                            // neighbours, by mixup; with the tensor "partner"
   std::vector<batch::TensorPlace> further = {};  // of the batch, behind the plan's tensors
+  std::vector<pipeline::StageMaker> more_stages = {};
 };
 
 inline config::PipelineSpec make_spec(const Given& given) {
@@ -106,7 +107,8 @@ class Rig final : public pipeline::FillObserver {
                                                                           .cache = cache_,
                                                                           .budget = given.budget,
                                                                           .memory = given.memory,
-                                                                          .patience = given.patience})),
+                                                                          .patience = given.patience,
+                                                                          .more_stages = given.more_stages})),
         sharding_(pipeline->samples(), pipeline->spec().batch, 0, 1),
         layout_(with(pipeline->plan().tensors(), given.further), sharding_.batch_size(), 1 << 20),
         stream(std::make_unique<pipeline::Stream>(

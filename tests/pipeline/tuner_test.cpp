@@ -18,8 +18,9 @@ namespace {
 
 constexpr double kStepMs = 250;
 enum Stage : size_t { kFetch, kDecode };
-const std::vector<pipeline::TunedStage> kStages = {{"reads at once", "reading was busy", "reading took", 2, 4},
-                                                   {"decode threads", "decoding was busy", "decoding took", 1, 0}};
+const std::vector<pipeline::TunedStage> kStages = {
+    {.account = {.work = "Reading", .lane = "read", .behind = " at once"}, .min = 2, .start = 4},
+    {.account = {.work = "Decoding", .lane = "decode thread"}}};
 
 TunerLimits limits_of(uint32_t decode_max, uint32_t fetch_max, uint32_t depth_max) {
   return {{{fetch_max, 0}, {decode_max, 0}}, {depth_max, 0}};
@@ -249,7 +250,7 @@ TEST_CASE("a trainer that waits for a batch that does not come gets threads at o
 
 TEST_CASE("a number that turned out too low is left alone for twice as long, however many raises mend it") {
   const int raises = GENERATE(1, 2, 3);
-  Tuner tuner({{"threads", "it was busy", "it took", 1, 16}}, {{{32, 0}}, {4, 4}});
+  Tuner tuner({{.account = {.work = "Working", .lane = "thread"}, .min = 1, .start = 16}}, {{{32, 0}}, {4, 4}});
   const auto step = [&](double starved_s, double busy_s) {
     return tuner.step({.seconds = 1, .batches = 1, .starved_s = starved_s, .stages = {{.busy_s = busy_s}}}).stages[0];
   };

@@ -82,13 +82,13 @@ class Recordings(Trained):
         self.assertEqual(part["dropped"], 0)
         self.assertEqual(part["pipeline"], "small")
         self.assertEqual(part["pid"], self.daemon.process.pid)
-        found = collections.Counter(part["kinds"][note["kind"]] for note in notes)
+        found = collections.Counter(part["kinds"][note["kind"]]["name"] for note in notes)
         under_way = 2 * len(part["threads"]) + self.ring()["slots"] * BATCH  # what had begun when the recording did
         for kind in ("fetch", "decode", "ready"):
             self.assertLessEqual(found[kind], after[kind] - before[kind], kind)
             self.assertGreaterEqual(found[kind], ending[kind] - begun[kind] - under_way, kind)
         self.assertFalse(any(note["failed"] for note in notes))
-        fetched = [note for note in notes if part["kinds"][note["kind"]] == "fetch"]
+        fetched = [note for note in notes if part["kinds"][note["kind"]]["name"] == "fetch"]
         sizes = {path.stat().st_size for path in self.pictures.rglob("*.jpg")}
         self.assertLessEqual({note["value"] for note in fetched}, sizes)
         self.assertGreater(found["slots-free"], 1)
@@ -116,7 +116,7 @@ class Recordings(Trained):
             for (_, end, one), (start, _, other_one) in zip(sorted(own), sorted(own)[1:]):
                 self.assertLessEqual(end, start, (names[thread], one, other_one))
         counters = {event["name"] for event in events if event["ph"] == "C"}
-        self.assertLessEqual({"samples being fetched", "tasks waiting for a decode thread", "bytes in flight",
+        self.assertLessEqual({"samples at fetch", "samples at decode", "bytes in flight",
                               f"slots of group {self.id()}, rank 0"}, counters)
         slots = self.ring()["slots"]
         for event in events:

@@ -82,20 +82,20 @@ std::string cached_fields_text(const Json& describe, const Page& page) {
 }
 
 std::string tuning_text(const Json& describe, const Page& page) {
-  static constexpr std::array<std::pair<const char*, const char*>, 3> kTuned = {
-      {{"decode", "threads"}, {"fetch", "reads at once"}, {"depth", "batches ahead"}}};
   Table table({{"TUNED"}, {"NOW", Align::kRight}, {"MOST", Align::kRight}, {"OF"}, {"SET BY"}});
   const Json& tuning = table_or_empty(describe, "tuning");
   const bool off = tuning.contains("enabled") && !flag_or_false(tuning, "enabled");
-  for (const auto& [name, unit] : kTuned) {
-    const Json& one = table_or_empty(tuning, name);
-    if (one.empty()) continue;
+  const auto add = [&](const std::string& name) {
+    const Json& one = table_or_empty(tuning, name.c_str());
+    if (one.empty()) return;
     table.add({Cell(name, Style::kStrong), count_text(count_or_zero(one, "now")), count_text(count_or_zero(one, "max")),
-               unit,
+               text_or_empty(one, "unit"),
                flag_or_false(one, "pinned") ? "pinned"
                : off                        ? "its most"
                                             : "measurements"});
-  }
+  };
+  for (const Json& name : list_or_empty(tuning, "stages")) add(name.is_string() ? safe_text(name.text()) : "");
+  add("depth");
   return table.empty() ? "" : table.text(page) + "\n";
 }
 

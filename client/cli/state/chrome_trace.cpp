@@ -33,27 +33,6 @@ void append_us(std::string& text, int64_t ns) {
 
 }  // namespace
 
-const std::vector<ChromeTrace::NoteType> ChromeTrace::kNoteTypes = {
-    {"fetch", "fetch", Form::kInterval, true},
-    {"decode", "decode", Form::kInterval, true},
-    {"finish", "finish", Form::kInterval, false},
-    {"publish", "publish", Form::kInterval, false},
-    {"ready", "READY", Form::kInterval, false},
-    {"release", "RELEASE", Form::kInterval, false},
-    {"store-fetch", "fetch from a store", Form::kBar, true},
-    {"fetch-wait", "wait for a read", Form::kBar, true},
-    {"turn-wait", "wait for a decode thread", Form::kBar, true},
-    {"fill", "batch is filled", Form::kBar, false},
-    {"copy", "batch is copied to the GPU", Form::kBar, false},
-    {"fetching", "samples being fetched", Form::kLevel, false},
-    {"waiting", "tasks waiting for a decode thread", Form::kLevel, false},
-    {"bytes-in-flight", "bytes in flight", Form::kLevel, false},
-    {"slots-free", "free", Form::kSlots, false},
-    {"slots-filling", "filling", Form::kSlots, false},
-    {"slots-ready", "ready", Form::kSlots, false},
-    {"slots-held", "held", Form::kSlots, false},
-};
-
 std::optional<TraceNote> parse_trace_note(std::string_view line) {
   TraceNote note;
   const char* at = line.data();
@@ -75,10 +54,13 @@ std::optional<TraceNote> parse_trace_note(std::string_view line) {
 }
 
 ChromeTrace::ChromeTrace(TraceHead head, Write write) : head_(std::move(head)), write_(std::move(write)) {
-  for (const std::string& name : head_.kinds) {
-    const auto at =
-        std::find_if(kNoteTypes.begin(), kNoteTypes.end(), [&](const NoteType& type) { return type.name == name; });
-    types_.push_back(at == kNoteTypes.end() ? nullptr : &*at);
+  constexpr std::array<std::string_view, 4> kForms = {"interval", "bar", "level", "slots"};  // in the order of Form
+  for (const TraceKind& kind : head_.kinds) {
+    const auto form = std::find(kForms.begin(), kForms.end(), kind.form);
+    std::optional<NoteType>& type = types_.emplace_back();
+    if (form == kForms.end()) continue;
+    const bool is_of_reader = kind.name == "ready" || kind.name == "release";
+    type = NoteType{kind, static_cast<Form>(form - kForms.begin()), is_of_reader};
   }
   counts_.resize(types_.size());
   text_ = "{\"displayTimeUnit\":\"ns\",\n\"traceEvents\":[\n";
@@ -133,17 +115,16 @@ void ChromeTrace::add_interval(const NoteType& type, const TraceNote& note) {
   const int64_t to_ns = std::max(note.start_ns + static_cast<int64_t>(note.duration_ns), from_ns + 1);
   std::string args = "{\"batch\":";
   append_number(args, note.batch);
-  const bool is_of_reader = type.shown == "READY" || type.shown == "RELEASE";
-  if (type.is_of_sample || is_of_reader)
-    append_number(args += is_of_reader ? ",\"reader\":" : ",\"index\":", note.index);
-  if (type.is_of_sample) append_number(args += ",\"sample\":", note.sample);
+  if (type.kind.is_of_sample || type.is_of_reader)
+    append_number(args += type.is_of_reader ? ",\"reader\":" : ",\"index\":", note.index);
+  if (type.kind.is_of_sample) append_number(args += ",\"sample\":", note.sample);
   if (note.value > 0) append_number(args += ",\"bytes\":", note.value);
   if (note.failed) args += ",\"failed\":true";
   args += '}';
   if (type.form == Form::kBar)
-    return add_bar(type.shown, type.is_of_sample ? "samples" : "batches", from_ns, to_ns, args);
+    return add_bar(type.kind.shown, type.kind.is_of_sample ? "samples" : "batches", from_ns, to_ns, args);
   const int64_t thread = head_.threads[note.thread].id;
-  begin_event("X", type.shown, from_ns);
+  begin_event("X", type.kind.shown, from_ns);
   text_ += ",\"dur\":";
   append_us(text_, to_ns - from_ns);
   append_number(text_ += ",\"tid\":", thread);
@@ -153,12 +134,10 @@ void ChromeTrace::add_interval(const NoteType& type, const TraceNote& note) {
 }
 
 void ChromeTrace::note_stop(const NoteType& type, const TraceNote& note, const Stop& stop) {
-  if (type.is_of_sample)
+  if (type.kind.is_of_sample)
     samples_.push_back(stop);
-  else if (type.shown == "READY")
-    readies_.push_back(stop);
-  else if (type.shown == "RELEASE")
-    releases_.push_back(stop);
+  else if (type.is_of_reader)
+    (type.kind.name == "ready" ? readies_ : releases_).push_back(stop);
   else
     ends_[note.batch].push_back(stop);
 }
@@ -175,7 +154,7 @@ void ChromeTrace::add_bar(std::string_view name, const char* category, int64_t f
 }
 
 void ChromeTrace::add_level(const NoteType& type, const TraceNote& note) {
-  begin_event("C", type.shown, std::max<int64_t>(note.start_ns, 0));
+  begin_event("C", type.kind.shown, std::max<int64_t>(note.start_ns, 0));
   append_number(text_ += ",\"args\":{\"now\":", note.value);
   text_ += '}';
   end_event();
@@ -185,10 +164,10 @@ void ChromeTrace::add_level(const NoteType& type, const TraceNote& note) {
 void ChromeTrace::add_slots(const NoteType& type, const TraceNote& note) {
   if (note.sample >= head_.rings.size()) return;
   std::string& levels = slots_[note.sample];
-  if (type.shown == "free") levels.clear();
-  levels += (levels.empty() ? "\"" : ",\"") + std::string(type.shown) + "\":";
+  if (type.kind.name == "slots-free") levels.clear();
+  levels += (levels.empty() ? "\"" : ",\"") + type.kind.shown + "\":";
   append_number(levels, note.value);
-  if (type.shown != "held") return;
+  if (type.kind.name != "slots-held") return;
   begin_event("C", "slots of " + head_.rings[note.sample], std::max<int64_t>(note.start_ns, 0));
   text_ += ",\"args\":{" + levels + "}";
   end_event();
@@ -207,7 +186,7 @@ void ChromeTrace::add_flow(std::string_view name, const std::vector<Stop>& stops
   }
 }
 
-// From a sample's fetch by its decode to where its batch is finished or published.
+// From a sample's first stage by the others to where its batch is finished or published.
 void ChromeTrace::add_sample_flows() {
   std::sort(samples_.begin(), samples_.end(), [](const Stop& a, const Stop& b) {
     return std::tie(a.batch, a.index, a.start_ns) < std::tie(b.batch, b.index, b.start_ns);
@@ -262,8 +241,15 @@ void ChromeTrace::finish(uint64_t dropped) {
 uint64_t ChromeTrace::count(std::string_view kind) const {
   uint64_t count = 0;
   for (size_t i = 0; i < types_.size(); i++)
-    if (types_[i] && types_[i]->name == kind) count += counts_[i];
+    if (types_[i] && types_[i]->kind.name == kind) count += counts_[i];
   return count;
+}
+
+std::string_view ChromeTrace::last_work() const {
+  std::string_view last;
+  for (const std::optional<NoteType>& type : types_)
+    if (type && type->form == Form::kInterval && type->kind.is_of_sample) last = type->kind.name;
+  return last;
 }
 
 }  // namespace spdld::cli

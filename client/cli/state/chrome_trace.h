@@ -2,9 +2,10 @@
 // (https://ui.perfetto.dev) and chrome://tracing open. The format:
 // https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
 //
-// Each thread has a line with its intervals: fetch, decode, finish, publish, READY, RELEASE. Waits, reads of stores,
-// and batches that are filled, copied and held are bars apart from the threads. Queues, bytes and slots by state are
-// counters. Flows lead from a sample's fetch by its decode to its batch, and from a batch by its READY to its RELEASE.
+// Each thread has a line with its intervals: the work of stages, finish, publish, READY, RELEASE. Waits, work
+// elsewhere, and batches that are filled, copied and held are bars apart from the threads. Queues, bytes and slots by
+// state are counters. Flows lead from a sample's first stage by the others to its batch, and from a batch by its READY
+// to its RELEASE. The daemon says which kinds of notes there are.
 //
 // The events are written as the notes come, and the flows at the end, since their notes come from several threads.
 // One thread.
@@ -20,12 +21,17 @@
 
 namespace spdld::cli {
 
+struct TraceKind {
+  std::string name, shown, form;  // as PROTOCOL.md has them
+  bool is_of_sample = false;
+};
+
 struct TraceHead {
   std::string pipeline, daemon, started;
   int64_t pid = 0;
   uint64_t start_ns = 0;  // of the daemon's CLOCK_MONOTONIC
   double seconds = 0;
-  std::vector<std::string> kinds;  // of notes, by number
+  std::vector<TraceKind> kinds;  // of notes, by number
   struct Thread {
     std::string name;
     int64_t id = 0;
@@ -50,22 +56,22 @@ class ChromeTrace {
   // `write` gets the file's text, piece by piece.
   ChromeTrace(TraceHead head, Write write);
 
-  // Notes of a kind or a thread that the head does not have, or of a kind that is not known here, are left out.
+  // Notes of a kind or a thread that the head does not have, or of a form that is not known here, are left out.
   void add(const TraceNote& note);
   // The end of the file. `dropped`: notes that the daemon had no room for.
   void finish(uint64_t dropped);
   uint64_t events() const { return events_; }
   uint64_t count(std::string_view kind) const;  // of notes
+  // The last stage's kind of work; empty: there is none.
+  std::string_view last_work() const;
 
  private:
   enum class Form : uint8_t { kInterval, kBar, kLevel, kSlots };
   struct NoteType {
-    std::string_view name;   // in the daemon's answer
-    std::string_view shown;  // in the file
-    Form form;
-    bool is_of_sample;  // or of a batch
+    TraceKind kind;
+    Form form = Form::kInterval;
+    bool is_of_reader = false;  // READY and RELEASE
   };
-  static const std::vector<NoteType> kNoteTypes;
   // An interval that a flow passes.
   struct Stop {
     uint64_t batch = 0, index = 0;
@@ -86,12 +92,12 @@ class ChromeTrace {
 
   const TraceHead head_;
   const Write write_;
-  std::vector<const NoteType*> types_;  // by the daemon's number; none: not known here
+  std::vector<std::optional<NoteType>> types_;  // by the daemon's number; none: not known here
   std::vector<uint64_t> counts_;
   std::string text_;                            // not written yet
   uint64_t events_ = 0, last_id_ = 0;           // ids of bars and flows
   std::map<uint64_t, std::string> slots_;       // of rings: levels that are not complete yet
-  std::vector<Stop> samples_;                   // fetch and decode
+  std::vector<Stop> samples_;                   // of all stages
   std::map<uint64_t, std::vector<Stop>> ends_;  // finish and publish, by batch
   std::vector<Stop> readies_, releases_;        // index: the reader
 };

@@ -39,7 +39,9 @@ TraceHead head_of(const Json& part) {
   head.pid = static_cast<int64_t>(count_at(part, "pid"));
   head.start_ns = count_at(part, "start_ns");
   head.seconds = number_at(part, "seconds");
-  for (const Json& kind : list_at(part, "kinds")) head.kinds.push_back(kind.is_string() ? kind.text() : "");
+  for (const Json& kind : list_at(part, "kinds"))
+    head.kinds.push_back(
+        {text_at(kind, "name"), text_at(kind, "shown"), text_at(kind, "form"), flag_or_false(kind, "is_of_sample")});
   for (const Json& thread : list_at(part, "threads"))
     head.threads.push_back({text_at(thread, "name"), static_cast<int64_t>(count_at(thread, "id"))});
   for (const Json& ring : list_at(part, "rings")) head.rings.push_back(ring_name(ring));
@@ -80,10 +82,10 @@ void print_outcome(const Globals& globals, const TraceWishes& wishes, const Chro
                        {"notes", count_at(part, "notes")},
                        {"dropped", dropped},
                        {"events", trace.events()}});
-  std::string text = safe_text(wishes.file) + ": " + decimal_text(seconds, 1) + " s with " +
-                     counted(trace.count("decode"), "sample") + " decoded and " +
-                     counted(trace.count("publish"), "batch", "batches") +
-                     " made; open it at https://ui.perfetto.dev\n";
+  std::string text =
+      safe_text(wishes.file) + ": " + decimal_text(seconds, 1) + " s with " +
+      counted(trace.count(trace.last_work()), "sample") + " through " + safe_text(std::string(trace.last_work())) +
+      " and " + counted(trace.count("publish"), "batch", "batches") + " made; open it at https://ui.perfetto.dev\n";
   if (dropped > 0)
     text += counted(dropped, "note") + " had no room, so the end of the trace is missing: note fewer seconds\n";
   print(fitted(text, page_of_stdout().columns));

@@ -18,8 +18,10 @@ void Grid::add(std::string key, std::vector<GridCell> cells) {
   rows_.push_back({std::move(key), std::move(cells)});
 }
 
-void Grid::sort(const Sort& sort) {
-  const bool is_text = columns_.at(sort.column).align == Align::kLeft;
+void Grid::sort(const Sort& wanted) {
+  // A column may have gone, of a stage that no pipeline has any more.
+  const Sort sort{std::min(wanted.column, columns_.size() - 1), wanted.is_rising};
+  const bool is_text = columns_[sort.column].align == Align::kLeft;
   std::sort(rows_.begin(), rows_.end(), [&](const Row& a, const Row& b) {
     const GridCell &left = a.cells[sort.column], &right = b.cells[sort.column];
     const int order = is_text                       ? left.text.compare(right.text)

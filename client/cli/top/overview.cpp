@@ -12,6 +12,47 @@ namespace {
 using config::Json;
 
 constexpr size_t kStationBarLeast = 6, kStationBarMost = 24;
+constexpr size_t kStageLeast = 6;  // columns
+
+// The names of all pipelines' stages, in the order of a sample's way.
+std::vector<std::string> stage_names(const Sight& sight) {
+  std::vector<std::string> names;
+  for (const PipelineSight& pipeline : sight.pipelines) {
+    auto behind = names.begin();
+    for (const Json& stage : list_or_empty(*pipeline.rates, "stages")) {
+      const std::string name = text_or_empty(stage, "name");
+      auto at = std::find(names.begin(), names.end(), name);
+      if (at == names.end()) at = names.insert(behind, name);
+      behind = at + 1;
+    }
+  }
+  return names;
+}
+
+std::string upper_case(std::string name) {
+  for (char& letter : name)
+    if (letter >= 'a' && letter <= 'z') letter = static_cast<char>(letter - 'a' + 'A');
+  return name;
+}
+
+std::vector<GridColumn> pipelines_columns(const std::vector<std::string>& stages) {
+  std::vector<GridColumn> columns = {{"PIPELINE", Align::kLeft, 0, 16, true}, {"STATE", Align::kLeft, 5, 8},
+                                     {"SAMPLES/S", Align::kRight, 0, 9},      {"BATCHES/S", Align::kRight, 10, 9},
+                                     {"WAIT", Align::kRight, 2, 5},           {"FULL", Align::kRight, 9, 5}};
+  for (const std::string& stage : stages) {
+    const bool is_last = &stage == &stages.back();  // mostly the dearest one
+    columns.push_back({upper_case(stage), Align::kRight, is_last ? size_t{3} : size_t{4}, kStageLeast});
+  }
+  for (GridColumn& column : std::vector<GridColumn>{{"READY", Align::kRight, 4, 5, false, true},
+                                                    {"CPU", Align::kRight, 6, 5},
+                                                    {"HIT", Align::kRight, 7, 5},
+                                                    {"BAD", Align::kRight, 8, 4},
+                                                    {"BATCHES", Align::kRight, 12, 9},
+                                                    {"SAMPLES", Align::kRight, 11, 11},
+                                                    {"LIMITER", Align::kLeft, 1, 10}})
+    columns.push_back(std::move(column));
+  return columns;
+}
 
 GridCell stage_cell(const Json& rates, std::string_view name) {
   const Json& stage = stage_of(rates, name);
@@ -71,35 +112,29 @@ std::string limiter_title(const Json& verdict) {
 }  // namespace
 
 Grid pipelines_grid(const Sight& sight) {
-  Grid grid({{"PIPELINE", Align::kLeft, 0, 16, true},
-             {"STATE", Align::kLeft, 5, 8},
-             {"SAMPLES/S", Align::kRight, 0, 9},
-             {"BATCHES/S", Align::kRight, 10, 9},
-             {"WAIT", Align::kRight, 2, 5},
-             {"FULL", Align::kRight, 9, 5},
-             {"FETCH", Align::kRight, 4, 7},
-             {"DECODE", Align::kRight, 3, 6},
-             {"READY", Align::kRight, 4, 5, false, true},
-             {"CPU", Align::kRight, 6, 5},
-             {"HIT", Align::kRight, 7, 5},
-             {"BAD", Align::kRight, 8, 4},
-             {"BATCHES", Align::kRight, 12, 9},
-             {"SAMPLES", Align::kRight, 11, 11},
-             {"LIMITER", Align::kLeft, 1, 10}});
+  const std::vector<std::string> stages = stage_names(sight);
+  Grid grid(pipelines_columns(stages));
   const double decoding = number_or_zero(*sight.node, "decode_busy");
   for (const PipelineSight& pipeline : sight.pipelines) {
     const Json &now = *pipeline.now, &rates = *pipeline.rates;
     const std::string state = text_or_empty(now, "state");
     const uint64_t bad = bad_of(now);
     const bool is_failed = state == "failed";
-    grid.add(pipeline.key,
-             {GridCell(pipeline.name, is_failed ? Style::kBad : Style::kStrong), GridCell(state, state_style(state)),
-              rate_cell(number_or_zero(rates, "samples_per_s")), rate_cell(number_or_zero(rates, "batches_per_s")),
-              waiting_cell(number_or_zero(rates, "waiting")), share_cell(number_or_zero(rates, "full")),
-              stage_cell(rates, "fetch"), stage_cell(rates, "decode"), ready_cell(now),
-              share_cell(ratio(number_or_zero(rates, "cpu"), decoding)), hit_cell(rates),
-              count_cell(bad, bad > 0 ? Style::kWarning : Style::kPlain), count_cell(now, "batches"),
-              count_cell(now, "samples"), limiter_name_cell(pipeline)});
+    std::vector<GridCell> cells = {
+        GridCell(pipeline.name, is_failed ? Style::kBad : Style::kStrong),
+        GridCell(state, state_style(state)),
+        rate_cell(number_or_zero(rates, "samples_per_s")),
+        rate_cell(number_or_zero(rates, "batches_per_s")),
+        waiting_cell(number_or_zero(rates, "waiting")),
+        share_cell(number_or_zero(rates, "full")),
+    };
+    for (const std::string& stage : stages) cells.push_back(stage_cell(rates, stage));
+    for (GridCell& cell :
+         std::vector<GridCell>{ready_cell(now), share_cell(ratio(number_or_zero(rates, "cpu"), decoding)),
+                               hit_cell(rates), count_cell(bad, bad > 0 ? Style::kWarning : Style::kPlain),
+                               count_cell(now, "batches"), count_cell(now, "samples"), limiter_name_cell(pipeline)})
+      cells.push_back(std::move(cell));
+    grid.add(pipeline.key, std::move(cells));
   }
   return grid;
 }

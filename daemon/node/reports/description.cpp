@@ -77,15 +77,21 @@ Json budget_document(const ByteBudget& budget) {
 Json tuning_document(const State& state) {
   const pipeline::TunerLimits& limits = state.tuning.limits();
   const pipeline::TunerDecision& decision = state.tuning.decision();
-  const auto knob = [](uint32_t now, const pipeline::TunerLimits::Limit& limit) {
-    return Json{{"now", now}, {"max", limit.max}, {"pinned", limit.pinned != 0}};
+  const auto knob = [](uint32_t now, const pipeline::TunerLimits::Limit& limit, const std::string& unit) {
+    return Json{{"now", now}, {"max", limit.max}, {"pinned", limit.pinned != 0}, {"unit", unit}};
   };
   Json out = {{"enabled", state.options.settings.tuning_enabled},
-              {"depth", knob(decision.depth, limits.depth)},
+              {"depth", knob(decision.depth, limits.depth, "batches ahead")},
               {"reason", decision.reason},
               {"changes", decision.changes}};
-  const auto names = state.tuning.stages();
-  for (size_t i = 0; i < names.size(); i++) out[names[i]] = knob(decision.stages[i], limits.stages[i]);
+  const std::vector<pipeline::Executor>& executors = state.tuning.executors();
+  Json names = Json::array();
+  for (size_t i = 0; i < executors.size(); i++) {
+    const StageAccount& account = executors[i].tuned.account;
+    out[account.name] = knob(decision.stages[i], limits.stages[i], account.lane + "s" + account.behind);
+    names.push_back(account.name);
+  }
+  out["stages"] = names;
   return out;
 }
 

@@ -70,18 +70,17 @@ void add_gpus(NodeFigures& out, const memory::GpusReport& report) {
 metrics::StageFigures measure(const State& state, const pipeline::Stage& stage) {
   const pipeline::StageStatistics& counted = stage.statistics();
   metrics::StageFigures out{.name = std::string(stage.name()),
+                            .account = stage.account(),
                             .samples = counted.samples.value(),
                             .bytes = counted.bytes.value(),
                             .failures = counted.failures.value(),
                             .busy_ns = stage.busy_ns(),
                             .lanes = stage.concurrency(),
                             .waiting = counted.waiting.level(),
+                            .waiting_out_faults = counted.waiting_out_faults.level(),
                             .duration_ns = Distribution::of(counted.duration_ns),
                             .wait_ns = Distribution::of(counted.wait_ns)};
-  const auto names = state.tuning.stages();
-  const auto at = std::find(names.begin(), names.end(), stage.name());
-  if (at != names.end()) out.lanes_max = state.tuning.limits().stages[static_cast<size_t>(at - names.begin())].max;
-  out.lanes_max = std::max(out.lanes_max, out.lanes);
+  out.lanes_max = std::max<uint64_t>(state.tuning.lanes_max(stage.account().tuned_as), out.lanes);
   return out;
 }
 
@@ -165,8 +164,6 @@ PipelineFigures measure(const State& state, const Pipelines::Entry& entry,
   out.can_keep_decoded = !fields.empty() && std::all_of(fields.begin(), fields.end(),
                                                         [](const auto& field) { return field.why_unprepared.empty(); });
   for (const auto& stage : pipeline.stages()) out.stages.push_back(measure(state, *stage));
-  // The tuning's limit is for local reads; a store has its own number of requests at once.
-  if (pipeline.listing().store_concurrency() > 0) out.stages.front().lanes_max = out.stages.front().lanes;
   pipeline.plan().for_each_output([&](const std::string& output, const media::WorkTimes& times) {
     std::map<std::string_view, uint64_t> by_name;
     times.for_each([&](std::string_view name, uint64_t ns) { by_name[name] += ns; });

@@ -40,13 +40,10 @@ Json document_of(const metrics::Verdict& verdict) {
   Json remedies = Json::array();
   for (const auto& remedy : verdict.remedies)
     remedies.push_back({{"change", remedy.change}, {"speedup", remedy.speedup}, {"is_done", remedy.is_done}});
-  return {{"limiter", metrics::limiter_name(verdict.limiter)},
-          {"sentence", verdict.sentence},
-          {"confidence", verdict.confidence},
-          {"waiting", verdict.waiting},
-          {"samples_per_s", verdict.samples_per_s},
-          {"trainer_per_s", verdict.trainer_per_s},
-          {"remedies", remedies}};
+  return {
+      {"limiter", verdict.limiter}, {"sentence", verdict.sentence},           {"confidence", verdict.confidence},
+      {"waiting", verdict.waiting}, {"samples_per_s", verdict.samples_per_s}, {"trainer_per_s", verdict.trainer_per_s},
+      {"remedies", remedies}};
 }
 
 // The verdict needs all that the window has; only the store's name is kept from others.

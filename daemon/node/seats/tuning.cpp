@@ -8,69 +8,43 @@ namespace {
 
 constexpr uint64_t kLimitLookNs = 10ull * 1'000'000'000;  // cpu.max and affinity may change under a daemon
 constexpr double kDryMinS = 0.5, kDryMaxS = 5;            // without a batch, before a trainer is taken to wait
-constexpr uint32_t kFetchStart = 4;
-constexpr uint32_t kFetchMin = 2;  // a read that hangs does not hold up all others, and a blocked thread costs nothing
+
+std::vector<pipeline::TunedStage> tuned(const std::vector<pipeline::Executor>& executors) {
+  std::vector<pipeline::TunedStage> stages;
+  for (const pipeline::Executor& executor : executors) stages.push_back(executor.tuned);
+  return stages;
+}
 
 }  // namespace
 
-Tuning::Tuning(const config::DaemonSettings& settings, FairPool& pool, source::LocalFetcher& fetcher, uint64_t now_ns,
-               std::function<unsigned()> cores)
+Tuning::Tuning(const config::DaemonSettings& settings, std::vector<pipeline::Executor> executors, unsigned cores,
+               uint64_t now_ns, std::function<unsigned()> cores_later)
     : settings_(settings),
-      pool_(pool),
-      fetcher_(fetcher),
       looked_ns_(now_ns),
       limit_looked_ns_(looked_ns_),
-      cores_now_(std::move(cores)),
-      cores_(pool.threads()),
-      stages_(make_stages()),
-      tuner_(words_of(stages_), limits_now({})) {
+      cores_now_(std::move(cores_later)),
+      cores_(cores),
+      executors_(std::move(executors)),
+      busy_seen_ns_(executors_.size(), 0),
+      tuner_(tuned(executors_), limits_now({})) {
   apply({});
 }
 
-std::vector<pipeline::TunedStage> Tuning::words_of(const std::vector<NodeStage>& stages) {
-  std::vector<pipeline::TunedStage> words;
-  for (const NodeStage& stage : stages) words.push_back(stage.words);
-  return words;
+size_t Tuning::place_of(std::string_view executor) const {
+  const auto at = std::find_if(executors_.begin(), executors_.end(), [executor](const pipeline::Executor& one) {
+    return one.tuned.account.name == executor;
+  });
+  return static_cast<size_t>(at - executors_.begin());
 }
 
-// In the order of a sample's way, as Pipeline::stages() has them.
-std::vector<Tuning::NodeStage> Tuning::make_stages() {
-  return {{.name = "fetch",
-           .words = {"reads at once", "reading was busy", "reading took", kFetchMin, kFetchStart},
-           .limit =
-               [this] {
-                 const uint32_t max = settings_.fetch_concurrency;
-                 return pipeline::TunerLimits::Limit{max, std::min(settings_.tuning_fetch, max)};
-               },
-           .busy_ns = [this] { return fetcher_.statistics().duration_ns.sum(); },
-           .waiting = [] { return size_t{0}; },
-           .set_concurrency = [this](uint32_t to) { fetcher_.set_concurrency(to); }},
-          {.name = "decode",
-           .words = {"decode threads", "decoding was busy", "decoding took", 1, 0},
-           .limit =
-               [this] {
-                 return pipeline::TunerLimits::Limit{std::clamp(cores_, 1u, pool_.threads()),
-                                                     std::min(settings_.tuning_decode, pool_.threads())};
-               },
-           .busy_ns = [this] { return pool_.busy_now_ns(); },
-           .waiting = [this] { return pool_.waiting(); },
-           .set_concurrency =
-               [this](uint32_t to) {
-                 const pipeline::TunerLimits::Limit limit = tuner_.limits().stages.back();
-                 pool_.set_concurrency(to, limit.pinned ? limit.pinned : limit.max);
-               }}};
+uint32_t Tuning::lanes(std::string_view executor) const {
+  const size_t place = place_of(executor);
+  return place < executors_.size() ? decision().stages[place] : 0;
 }
 
-std::vector<std::string_view> Tuning::stages() const {
-  std::vector<std::string_view> names;
-  for (const NodeStage& stage : stages_) names.push_back(stage.name);
-  return names;
-}
-
-uint32_t Tuning::concurrency(std::string_view stage) const {
-  for (size_t i = 0; i < stages_.size(); i++)
-    if (stages_[i].name == stage) return decision().stages[i];
-  return 0;
+uint32_t Tuning::lanes_max(std::string_view executor) const {
+  const size_t place = place_of(executor);
+  return place < executors_.size() ? limits().stages[place].max : 0;
 }
 
 void Tuning::set_settings(const config::DaemonSettings& settings) {
@@ -93,7 +67,7 @@ void Tuning::look(const std::vector<Feed*>& feeds, uint64_t now_ns) {
 
 pipeline::TunerLimits Tuning::limits_now(const std::vector<Feed*>& feeds) {
   pipeline::TunerLimits limits;
-  for (const NodeStage& stage : stages_) limits.stages.push_back(stage.limit());
+  for (const pipeline::Executor& executor : executors_) limits.stages.push_back(executor.limit(settings_, cores_));
   for (const Feed* feed : feeds) limits.depth.max = std::max(limits.depth.max, feed->depth_max());
   if (feeds.empty()) limits.depth.max = std::max(1u, settings_.tuning_depth);  // what is pinned is told as it is
   limits.depth.pinned = std::min(settings_.tuning_depth, limits.depth.max);
@@ -142,17 +116,17 @@ pipeline::TunerInput Tuning::measure(const std::vector<Feed*>& feeds, uint64_t n
     seen[feed] = now;
   }
   seen_ = std::move(seen);
-  for (NodeStage& stage : stages_) {
-    const uint64_t busy_ns = std::max(stage.busy_ns(), stage.busy_seen_ns);
+  for (size_t i = 0; i < executors_.size(); i++) {
+    const uint64_t busy_ns = std::max(executors_[i].busy_ns(), busy_seen_ns_[i]);
     input.stages.push_back(
-        {seconds(busy_ns - std::exchange(stage.busy_seen_ns, busy_ns)), static_cast<uint32_t>(stage.waiting())});
+        {seconds(busy_ns - std::exchange(busy_seen_ns_[i], busy_ns)), static_cast<uint32_t>(executors_[i].waiting())});
   }
   return input;
 }
 
 void Tuning::apply(const std::vector<Feed*>& feeds) {
   const pipeline::TunerDecision& decision = tuner_.decision();
-  for (size_t i = 0; i < stages_.size(); i++) stages_[i].set_concurrency(decision.stages[i]);
+  for (size_t i = 0; i < executors_.size(); i++) executors_[i].set_lanes(decision.stages[i], tuner_.limits().stages[i]);
   for (Feed* feed : feeds) feed->set_depth(std::min(decision.depth, feed->depth_max()));
 }
 

@@ -4,8 +4,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "config/daemon_settings.h"
+#include "daemon/pipeline/executor.h"
+#include "daemon/pipeline/stage.h"
 
 namespace spdld::node {
 
@@ -16,6 +19,9 @@ struct Options {
   std::filesystem::path config_file;    // read again on SIGHUP; empty: there is none
   bool is_private = false;              // ends itself `linger_ms` after its last trainer: queries alone don't keep it
   uint32_t linger_ms = 10'000;
+  // Further stages of every pipeline, and the executors that work there. The node ends before the things that they use.
+  std::vector<pipeline::StageMaker> more_stages = {};
+  std::vector<pipeline::Executor> more_executors = {};
 };
 
 }  // namespace spdld::node

@@ -40,6 +40,7 @@ function seconds(value) {
 }
 
 const percent = (value) => (value * 100 < 10 && value > 0 ? (value * 100).toFixed(1) : Math.round(value * 100)) + " %";
+const capitalized = (word) => word.charAt(0).toUpperCase() + word.slice(1);
 const plural = (count, word) => short(count) + " " + word + (count === 1 ? "" : "s");
 const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
 
