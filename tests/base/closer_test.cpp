@@ -148,6 +148,15 @@ TEST_CASE("the end does not wait for what lingers") {
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(35));  // one of them takes 40 s
 }
 
+TEST_CASE("one thread closes one descriptor after another") {
+  Closer closer({.threads_max = 1});
+  for (int i = 0; i < 5; ++i) {
+    Pipe pipe;
+    closer.close(kGood, DescriptorClass::kReceived, std::move(pipe.write));
+    CHECK(pipe.is_closed_in_time());
+  }
+}
+
 TEST_CASE("the end comes when the last thread has ended, however long it may take") {
   Pipe pipe;
   {

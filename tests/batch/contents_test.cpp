@@ -79,6 +79,8 @@ TEST_CASE("of a ragged output the values that are there count, not its capacity"
   CHECK(ranges.list()[1] == Range{layout.tensors()[1].offset, 5 * 8});
   CHECK(layout.views()[0].shape[0] == 4 * kMost);
   CHECK(layout.length_max(0) == kMost);
+  batch::clear(layout, contents);
+  CHECK(contents.views.empty());  // the next batch's are not known yet
 }
 
 TEST_CASE("a batch of more tensors or dimensions than the protocol has is refused") {

@@ -57,7 +57,7 @@ RingFiller Feed::first_filler() {
 delivery::Ring Feed::make_ring(memory::SlotMemories memories) const {
   const auto slots = static_cast<uint32_t>(memories.size());
   if (setting_.sharing) return {slots_of(std::move(memories)), setting_.access, setting_.sharing->ring};
-  return {slots_of(std::move(memories)), setting_.access, setting_.readers, slots - std::min(depth_max_, slots)};
+  return {slots_of(std::move(memories)), setting_.access, setting_.readers, slots - depth_max_};
 }
 
 Feed::~Feed() {

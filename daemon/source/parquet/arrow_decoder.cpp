@@ -176,7 +176,6 @@ class RowMaker {
     if (column_.is_list() && !column_.is_numeric()) values_.append(has_element_ ? "]" : "[]", has_element_ ? 1 : 2);
     values_.end_row();
     if (values_.rows() > what_.rows) throw BadValues("it has more rows than its row group");
-    is_open_ = false;
   }
   ColumnValues finish() {
     if (is_open_) end_row();
