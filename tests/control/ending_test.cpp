@@ -149,6 +149,13 @@ TEST_CASE("a silent client ends if it holds batches, and only then") {
   const auto kept = builder.CreateVectorOfStructs(keeps);
   client.send(proto::finish(builder, proto::Body::Detach, proto::CreateDetach(builder, number, kept)));
   REQUIRE(answered());
+  served.on_control([&] {  // which has not read yet that the client is not silent
+    client.send_query(3, proto::Topic::ping);
+    served.server->end_silent(std::chrono::milliseconds(-1));
+  });
+  const auto heard = client.hear();
+  REQUIRE(heard);
+  CHECK(heard->message().body_as_Answer());
   end_silent();
   const auto [code, text] = client.hear_error();
   CHECK(code == proto::ErrorCode::limit);

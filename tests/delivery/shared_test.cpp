@@ -149,6 +149,19 @@ TEST_CASE("the furthest behind holds the others back, is named, and cut loose ke
   CHECK(shared.ring.departed() == 0);
 }
 
+TEST_CASE("a job that holds all it may does not wait for the furthest behind") {
+  Shared shared;
+  Job quick, slow;
+  shared.join(quick), shared.join(slow);
+  shared.fill();
+  while (shared.ring.behind(quick.id) > 0 || shared.fill() > 0) REQUIRE(quick.give_back(shared.ring));
+  CHECK(quick.held.size() == kCredit);
+  CHECK(shared.ring.take_free() == nullptr);
+  CHECK_FALSE(shared.ring.laggard());
+  REQUIRE(quick.give_back(shared.ring));
+  CHECK(shared.ring.laggard() == slow.id);
+}
+
 TEST_CASE("nobody is behind where all are as far, or one waits for what is yet to come") {
   Shared shared;
   Job a, b, later;
