@@ -9,6 +9,7 @@
 #include <string>
 
 #include "daemon/media/measure.h"
+#include "daemon/store/packing.h"
 #include "tests/source/made_listing.h"
 #include "tests/source/temp_folder.h"
 #include "tests/support/makers/jpeg_maker.h"
