@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "client/sheet/font.h"
+#include "utf8/utf8.h"
 
 namespace spdld::sheet {
 namespace {
@@ -26,9 +27,6 @@ constexpr std::array<Colour, 12> kColours = {{{255, 64, 64},
 uint8_t channel_of(uint8_t below, uint8_t above, double part) {
   return static_cast<uint8_t>(std::lround(below + (above - below) * std::clamp(part, 0.0, 1.0)));
 }
-
-// Bytes that go on with a character of UTF-8.
-bool goes_on(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
 
 // The pixels of the source that a pixel of the target covers, at least one.
 struct Span {
@@ -109,7 +107,7 @@ void Canvas::lay(const Canvas& picture, int left, int top) {
 
 void Canvas::write(int left, int top, std::string_view text, Colour colour) {
   for (const char character : text) {
-    if (goes_on(character)) continue;
+    if (utf8::goes_on(character)) continue;
     const Glyph& glyph = glyph_of(character);
     for (int y = 0; y < static_cast<int>(glyph.size()); ++y)
       for (int x = 0; x < kGlyphColumns; ++x)
@@ -119,7 +117,7 @@ void Canvas::write(int left, int top, std::string_view text, Colour colour) {
 }
 
 size_t glyphs_of(std::string_view text) {
-  return text.size() - static_cast<size_t>(std::count_if(text.begin(), text.end(), goes_on));
+  return text.size() - static_cast<size_t>(std::count_if(text.begin(), text.end(), utf8::goes_on));
 }
 
 std::string shortened(std::string_view text, size_t glyphs) {
@@ -128,7 +126,7 @@ std::string shortened(std::string_view text, size_t glyphs) {
   const size_t kept = glyphs - std::min(glyphs, kDots.size());
   size_t end = 0;
   for (size_t count = 0; end < text.size(); ++end)
-    if (!goes_on(text[end]) && count++ == kept) break;
+    if (!utf8::goes_on(text[end]) && count++ == kept) break;
   return std::string(text.substr(0, end)) + std::string(kDots.substr(0, glyphs - kept));
 }
 

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "utf8/utf8.h"
+
 namespace spdld::text {
 namespace {
 
@@ -82,9 +84,7 @@ std::string counted(uint64_t count, std::string_view one, std::string_view many)
 }
 
 size_t display_width(std::string_view text) {
-  size_t width = 0;
-  for (const char c : text) width += (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  return width;
+  return text.size() - static_cast<size_t>(std::count_if(text.begin(), text.end(), utf8::goes_on));
 }
 
 }  // namespace spdld::text

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "config/condition/condition.h"
+#include "utf8/utf8.h"
 
 namespace spdld::config {
 namespace {
@@ -126,7 +127,7 @@ class Parser {
     if (word_.kind == WordKind::kEnd) throw Fault{"it ends too early: " + what};
     // Whole characters, so that the clause is UTF-8.
     size_t end = std::min(text_.size(), word_.place + 20);
-    while (end < text_.size() && (text_[end] & 0xC0) == 0x80) ++end;
+    while (end < text_.size() && utf8::goes_on(text_[end])) ++end;
     const std::string here(text_.substr(word_.place, end - word_.place));
     throw Fault{"at character " + std::to_string(word_.place + 1) + ", \"" + here + "\": " + what};
   }

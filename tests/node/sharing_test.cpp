@@ -68,6 +68,10 @@ TEST_CASE("jobs share one stream, and each gets every batch from where it joined
   CHECK(rig.streams.size() == 1);
   CHECK_FALSE(a.seek(1, {0, 0}));
   CHECK_FALSE(a.attachment->push({}));
+  const node::Feed& feed = *rig.seating.all_feeds().front();
+  const delivery::Ring::Shared& shared = feed.setting().sharing->ring;
+  CHECK(shared.slots(2) > shared.slots(1));
+  CHECK(feed.host_bytes() == shared.slots(2) * feed.layout().slot_bytes());
 }
 
 TEST_CASE("a job joins where it asks to, or gets a ring of its own") {

@@ -1,5 +1,6 @@
 #include "client/sheet/canvas.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <stdexcept>
 
@@ -41,6 +42,15 @@ TEST_CASE("a frame has its edges at the given places", "[canvas]") {
   CHECK(canvas.at(1, 3) == kGrey);
   CHECK(canvas.at(8, 9) == kGrey);
   CHECK(count_of(canvas, kRed) == 6 * 6 - 2 * 2);
+}
+
+TEST_CASE("there are twelve colours for kinds of things, none of them twice and none of them dark", "[canvas]") {
+  for (uint64_t i = 0; i < 12; ++i) {
+    const Colour colour = colour_of(i);
+    CHECK(std::max({colour.red, colour.green, colour.blue}) >= 200);
+    CHECK(colour_of(i + 12) == colour);
+    for (uint64_t k = 0; k < i; ++k) CHECK_FALSE(colour_of(k) == colour);
+  }
 }
 
 TEST_CASE("a canvas has a bound", "[canvas]") {
