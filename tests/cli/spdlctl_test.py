@@ -287,7 +287,7 @@ class WithDaemon(DaemonCase):
         self.assertRegex(text, r"(?m)^cached +image: 24 of 24 samples  100 %$")
         self.assertGreater(field["memory_hits"], 0)
         self.assertRegex(text, r"(?m)^tuning +\d+ changes?")
-        self.assertRegex(text, r"(?m)^decode +1 +1 +threads +pinned$")
+        self.assertRegex(text, r"(?m)^decode +1 +1 +decode threads +pinned$")
         self.assertRegex(text, r"(?m)^fetch +[1-5] +5 +reads at once +measurements$")
         self.assertRegex(text, r"(?m)^depth +2 +4 +batches ahead +pinned$")
 
