@@ -189,7 +189,7 @@ class AMadeUpTree(unittest.TestCase):
             for rules in file.rglob("meson.build"):
                 for call in re.findall(r"\bstatic_library\((?:[^()]|\([^()]*\))*\)", rules.read_text()):
                     found += 1
-                    self.assertRegex(call, r"(hot|cold|kernel|client)_options|override_options: \[", f"{rules}: {call}")
+                    self.assertRegex(call, r"(hot|cold|kernel|loop|client)_options|override_options: \[", f"{rules}: {call}")
         self.assertGreater(found, 80)
 
     def test_a_file_belongs_to_a_room(self):
