@@ -29,7 +29,7 @@ struct Case {
   Rates rates() const { return rates_of_parts(window, pipeline); }
 };
 
-RingFigures ring_of(std::vector<double> waited_s, double full_s = 0) {
+RingFigures ring_of(const std::vector<double>& waited_s, double full_s = 0) {
   RingFigures ring{.batches = 10, .full_ns = static_cast<uint64_t>(full_s * 1e9)};
   for (const double seconds : waited_s) ring.readers.push_back({.waited_ns = static_cast<uint64_t>(seconds * 1e9)});
   return ring;
@@ -90,7 +90,7 @@ TEST_CASE("each share is of what its sentence says") {
 
 TEST_CASE("the busiest stage is found, and of several the last one") {
   StageFigures figures;
-  const auto busiest = [&](std::vector<double> uses) {
+  const auto busiest = [&](const std::vector<double>& uses) {
     Rates rates;
     for (const double use : uses) rates.stages.push_back({.stage = &figures, .use = use});
     return &rates.busiest() - rates.stages.data();
