@@ -278,8 +278,8 @@ void Stream::tick() {
   }
 }
 
-void Stream::let_go(Task& task, Stage::Keep keep) {
-  for (const auto& stage : stages_) stage->let_go(task, keep);
+void Stream::let_go(Task& task, Stage::Keep keep, size_t from) {
+  for (size_t i = from; i < stages_.size(); i++) stages_[i]->let_go(task, keep);
 }
 
 bool Stream::finish(Task& task, const Caller& caller) {

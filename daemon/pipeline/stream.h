@@ -92,7 +92,7 @@ class Stream final : public SeekableFiller, private Passage::Walker, private Ord
   void note_parked(const Task& task, int64_t sign);
   void note_asked_again(Task& task, bool is_asked_again);
   void give_back_rest(Task& task);
-  void let_go(Task& task, Stage::Keep keep);
+  void let_go(Task& task, Stage::Keep keep, size_t from = 0);  // of the stages from this one on
   void fail(const Error& error);
   bool take_more(Task& task);  // without the lock, as OpenBatch::take()
   void count_taken(uint64_t samples);

@@ -95,8 +95,7 @@ bool Stream::wait_out(Task& task, const Caller& caller) {
   Stage& stage = stage_of(task);
   // Memory that is short is given back, whatever the sample has come to.
   const size_t from = !for_memory && stage.tries_again_here() ? task.progress.stage() : 0;
-  for (size_t i = from; i < stages_.size(); i++)
-    stages_[i]->let_go(task, for_memory ? Stage::Keep::kNothing : Stage::Keep::kSmall);
+  let_go(task, for_memory ? Stage::Keep::kNothing : Stage::Keep::kSmall, from);
   on_wait(task);
   if (park(task, for_memory, from)) return false;
   const Patience& patience = pipeline_->resources().patience;

@@ -1,8 +1,6 @@
 #include "client/cli/state/cache_text.h"
 
-#include <array>
 #include <string_view>
-#include <utility>
 
 #include "client/cli/query.h"
 

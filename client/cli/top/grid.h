@@ -43,7 +43,7 @@ class Grid {
   // std::logic_error else).
   void add(std::string key, std::vector<GridCell> cells);
   // Rows that are equal in this stay in the order of their keys.
-  void sort(const Sort& sort);
+  void sort(const Sort& wanted);
 
   bool empty() const { return rows_.empty(); }
   size_t size() const { return rows_.size(); }
