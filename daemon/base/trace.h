@@ -100,7 +100,7 @@ inline uint64_t begin(uint64_t subject) {
 }
 
 // Any thread; never blocks and allocates nothing. Does nothing where this subject is not recorded.
-void note(uint64_t subject, const Note& note);
+void note(uint64_t subject, const Note& taken);
 
 // Gives back the memory of the last recording. False: a thread is still within note(), so try again later. Control
 // thread.

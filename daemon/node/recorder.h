@@ -38,7 +38,7 @@ class Recorder {
   // The answer to "NAME start SECONDS" or "NAME take NUMBER FROM".
   Result<std::string> query(const control::Client& client, std::string_view argument, const Find& find);
   // Called some times a second.
-  void tick();
+  static void tick();
 
  private:
   struct Present {

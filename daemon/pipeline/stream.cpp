@@ -17,8 +17,8 @@ size_t window_of(const Resources& resources, uint64_t batch_size, size_t slots) 
 
 }  // namespace
 
-Stream::Stream(std::shared_ptr<Pipeline> pipeline, const sampler::Sharding& sharding, const batch::Layout& layout,
-               size_t slots, sampler::Position start, FillObserver& observer)
+Stream::Stream(const std::shared_ptr<Pipeline>& pipeline, const sampler::Sharding& sharding,
+               const batch::Layout& layout, size_t slots, sampler::Position start, FillObserver& observer)
     : Stream(pipeline, sharding, layout, slots, start, observer, make_finisher(*pipeline, layout)) {}
 
 Stream::Stream(std::shared_ptr<Pipeline> pipeline, const sampler::Sharding& sharding, const batch::Layout& layout,

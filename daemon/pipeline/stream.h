@@ -35,7 +35,7 @@ namespace spdld::pipeline {
 
 class Stream final : public SeekableFiller, private Passage::Walker, private Orders::Reader {
  public:
-  Stream(std::shared_ptr<Pipeline> pipeline, const sampler::Sharding& sharding, const batch::Layout& layout,
+  Stream(const std::shared_ptr<Pipeline>& pipeline, const sampler::Sharding& sharding, const batch::Layout& layout,
          size_t slots, sampler::Position start, FillObserver& observer);
   // With a finisher of the caller's; none: no batch needs one.
   Stream(std::shared_ptr<Pipeline> pipeline, const sampler::Sharding& sharding, const batch::Layout& layout,

@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "client/cli/cli.h"
+
 namespace spdld::cache_text_test {
 
 using namespace spdld::cli;

@@ -154,8 +154,8 @@ TEST_CASE("descriptors that a message does not call for are closed, and end the 
 
 TEST_CASE("a spec that is refused is told by its own code") {
   Served served;
-  served.service.on_attach = [&](const control::Client&, control::AttachRequest,
-                                 std::shared_ptr<control::AttachReply> to) { to->spec_refused("not yours"); };
+  served.service.on_attach = [&](const control::Client&, const control::AttachRequest&,
+                                 const std::shared_ptr<control::AttachReply>& to) { to->spec_refused("not yours"); };
   RawClient client(served.path());
   client.hello();
   for (const uint32_t request : {9u, 9u}) {  // the number is free again
@@ -178,8 +178,8 @@ TEST_CASE("attach: progress, slots, batches, release, seek, detach") {
   std::string told_pipeline;
   Served served;
   batch::Slot slot{0, nullptr};
-  served.service.on_attach = [&](const control::Client& client, control::AttachRequest request,
-                                 std::shared_ptr<control::AttachReply> to) {
+  served.service.on_attach = [&](const control::Client& client, const control::AttachRequest& request,
+                                 const std::shared_ptr<control::AttachReply>& to) {
     told_uid = client.uid, told_pipeline = request.pipeline;
     reply = to;
     to->preparing("listing", 3, 0);
@@ -243,8 +243,8 @@ TEST_CASE("pushed steps: read whole, refused by the request's number, and hostil
   OneRing ring;
   Notes notes;
   Served served;
-  served.service.on_attach = [&](const control::Client&, control::AttachRequest,
-                                 std::shared_ptr<control::AttachReply> to) {
+  served.service.on_attach = [&](const control::Client&, const control::AttachRequest&,
+                                 const std::shared_ptr<control::AttachReply>& to) {
     auto info = ring.info();
     info.push_steps_max = 256, info.push_ids_max = 1000;
     to->attached(std::make_unique<NotingAttachment>(notes), info);
@@ -259,8 +259,8 @@ TEST_CASE("pushed steps: read whole, refused by the request's number, and hostil
   CHECK(attached->push_steps_max() == 256);
   CHECK(attached->push_ids_max() == 1000);
   const uint32_t number = attached->attachment();
-  const auto push = [&](uint32_t attachment, std::vector<uint32_t> sizes, std::vector<uint64_t> ids, bool last,
-                        bool placed = true) {
+  const auto push = [&](uint32_t attachment, const std::vector<uint32_t>& sizes, const std::vector<uint64_t>& ids,
+                        bool last, bool placed = true) {
     flatbuffers::FlatBufferBuilder builder;
     const auto position = placed ? proto::CreatePosition(builder, 2, 3) : 0;
     const auto body = proto::CreatePushDirect(builder, attachment, 77, position, &sizes, &ids, last);
@@ -359,8 +359,8 @@ TEST_CASE("an attach that is answered after its client has gone is given back at
   Notes notes;
   std::shared_ptr<control::AttachReply> reply;
   Served served;
-  served.service.on_attach = [&](const control::Client&, control::AttachRequest,
-                                 std::shared_ptr<control::AttachReply> to) { reply = to; };
+  served.service.on_attach = [&](const control::Client&, const control::AttachRequest&,
+                                 const std::shared_ptr<control::AttachReply>& to) { reply = to; };
   {
     RawClient client(served.path());
     client.hello();
@@ -385,8 +385,8 @@ TEST_CASE("an attach that is answered after its client has gone is given back at
 TEST_CASE("a spec in a memfd must be sealed") {
   std::string got;
   Served served;
-  served.service.on_attach = [&](const control::Client&, control::AttachRequest request,
-                                 std::shared_ptr<control::AttachReply> reply) {
+  served.service.on_attach = [&](const control::Client&, const control::AttachRequest& request,
+                                 const std::shared_ptr<control::AttachReply>& reply) {
     got = request.spec;
     reply->refused({Trouble::kUsage, "no"});
   };

@@ -62,7 +62,7 @@ class Shared {
     return filled;
   }
   // Both sides go on until nothing moves.
-  void run(std::vector<Job*> jobs, uint64_t until) {
+  void run(const std::vector<Job*>& jobs, uint64_t until) {
     while (next < until) {
       fill();
       bool moved = false;
@@ -142,7 +142,7 @@ TEST_CASE("the furthest behind holds the others back, is named, and cut loose ke
   shared.run({&quick}, 100);
   CHECK(is_run(quick.steps, 0));
   CHECK(quick.steps.size() >= 90);
-  for (const uint32_t slot : kept) CHECK(shared.touched.count(slot) == 0);
+  for (const uint32_t slot : kept) CHECK(!shared.touched.contains(slot));
   CHECK(slow.steps.size() == kCredit);  // it is sent no more
   while (slow.give_back(shared.ring)) {
   }
@@ -211,7 +211,7 @@ TEST_CASE("all but one may sleep with all they may hold, and that one goes on") 
   for (Job& job : jobs) shared.join(job);
   std::set<ReaderId> gone;
   for (size_t i = 1; i < jobs.size(); i++) {
-    shared.run({&jobs[0]}, 1000);
+    shared.run({&jobs.front()}, 1000);
     const auto laggard = shared.ring.laggard();
     REQUIRE(laggard);
     REQUIRE(*laggard != jobs[0].id);
@@ -220,12 +220,12 @@ TEST_CASE("all but one may sleep with all they may hold, and that one goes on") 
     // The others go some way before they fall asleep, so that each holds other batches.
     for (int turn = 0; turn < 3; turn++) {
       for (Job& job : jobs)
-        if (gone.count(job.id) == 0) job.give_back(shared.ring);
+        if (!gone.contains(job.id)) job.give_back(shared.ring);
       shared.fill();
     }
   }
   const size_t before = jobs[0].steps.size();
-  shared.run({&jobs[0]}, shared.next + 100);
+  shared.run({&jobs.front()}, shared.next + 100);
   CHECK(jobs[0].steps.size() >= before + 90);
   CHECK(is_run(jobs[0].steps, 0));
   CHECK(shared.ring.departed() == kJobs - 1);

@@ -1,5 +1,6 @@
 // What web servers send, and what names them: heads of replies, kept pages of remote folders, and uris. The first byte
 // chooses the reader.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -31,7 +32,11 @@ void read_head(std::string_view text) {
   const store::Identity identity = head.identity();
   if (!head.etag.empty() && !head.etag.starts_with("W/"))
     require(identity.changed == store::http::etag_hash("W/" + head.etag));
-  if (const auto seconds = store::http::retry_after_s(head.retry_after, 1'000'000)) require(*seconds + 1 > 0);
+  // A date is nearer when a day has passed, and a number of seconds stays what it is, however many digits it has.
+  const auto seconds = store::http::retry_after_s(head.retry_after, 1'000'000);
+  const auto a_day_later = store::http::retry_after_s(head.retry_after, 1'086'400);
+  require(seconds.has_value() == a_day_later.has_value());
+  if (seconds) require(*a_day_later == *seconds || *a_day_later == *seconds - std::min<uint64_t>(*seconds, 86'400));
 }
 
 void read_pages(std::string_view payload) {

@@ -277,7 +277,8 @@ TEST_CASE("parts of several sources are their own") {
   Names expected;
   for (const std::string& name : pictures.take(part)) expected.insert("one/" + name);
   for (const std::string& name : pictures.take(rest)) expected.insert("two/" + name);
-  CHECK(names_of(*loaded.value, *source::join_listings(std::move(parts))) == expected);
+  const auto joined = source::join_listings(std::move(parts));
+  CHECK(names_of(*loaded.value, *joined) == expected);
 }
 
 TEST_CASE("a part belongs to the run: another part has another fingerprint") {

@@ -128,7 +128,8 @@ TEST_CASE("the fingerprint is of all parts, their names and their order") {
   CHECK(join_listings(folders.parts("one", "three"))->fingerprint() != print);
   auto turned = folders.parts();
   std::swap(turned[0], turned[1]);
-  CHECK(join_listings(std::move(turned))->fingerprint() != print);
+  const auto joined = join_listings(std::move(turned));
+  CHECK(joined->fingerprint() != print);
   folders.temp.file("y/fox/2.jpg");
   CHECK(join_listings(folders.parts())->fingerprint() != print);
 }

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -219,8 +220,7 @@ class RowMaker {
 
 // Of an IEEE half, from a float: rounded towards zero, which a value that is made up may be.
 uint16_t half_of(float value) {
-  uint32_t bits;
-  std::memcpy(&bits, &value, sizeof(bits));
+  const auto bits = std::bit_cast<uint32_t>(value);
   const auto sign = static_cast<uint16_t>(bits >> 16 & 0x8000);
   if (std::isnan(value)) return sign | 0x7e00;
   const int exponent = static_cast<int>(bits >> 23 & 0xff) - 127 + 15;
