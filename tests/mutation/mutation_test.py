@@ -208,6 +208,16 @@ class TheRunner(unittest.TestCase):
         self.assertEqual(self.run_it("--only", "tiny/spare")[:2], (0, {"spare": "killed"}))
         self.assertFalse((self.root / "build/mutation/more.h").exists())
 
+    def test_a_test_that_has_come_since(self):
+        self.assertEqual(self.run_it("--only", "tiny/spare")[1], {"spare": "survived"})
+        self.write("spare.c", "#define main twice_main\n#include \"twice.c\"\n#undef main\n"
+                              "int main(void) { return spare() == 3 ? 0 : 1; }\n")
+        self.write("meson.build", TINY["meson.build"] + "test('spare', executable('spare_test', 'spare.c'))\n")
+        self.write("tests/mutation/mutants/tiny.txt",
+                   TINY_MUTANTS.replace("Nobody asks for it.\nfile: twice.c\ntests: twice",
+                                        "Nobody asks for it.\nfile: twice.c\ntests: twice; spare"))
+        self.assertEqual(self.run_it("--only", "tiny/spare")[1], {"spare": "killed"})
+
     def test_a_folder_that_is_no_copy_is_left_alone(self):
         with tempfile.TemporaryDirectory() as folder:
             theirs = Path(folder, "theirs.txt")

@@ -135,6 +135,8 @@ class Copy:
                    if word.removeprefix("-D").partition("=")[0] in known]
             threaded = THREADED_SETUP if self.is_threaded else ()
             self.command(["meson", "setup", self.build, self.folder, *SETUP, *threaded, *own], "the copy can't be set up")
+        else:
+            self.command(["ninja", "-C", self.build, "build.ninja"], "the copy can't be set up anew")  # for tests that have come
         tests, self.targets = (json.loads(self.command(["meson", "introspect", what, self.build], "Meson tells nothing"))
                                for what in ("--tests", "--targets"))
         self.tests = {test["name"]: test for test in tests}
