@@ -9,12 +9,17 @@
 namespace spdld::config {
 namespace {
 
-const std::vector<OperationType>& table() {
-  static const std::vector<OperationType> table = {
+// The place of a type never changes: operations are known by their address as well.
+std::vector<OperationType>& table() {
+  static std::vector<OperationType> table = [] {
+    std::vector<OperationType> all = {
 #define OPERATION(name, medium) ops::name(),
 #include "config/operations.inc"
 #undef OPERATION
-  };
+    };
+    all.reserve(all.size() + kAddedMax);
+    return all;
+  }();
   return table;
 }
 
@@ -167,6 +172,12 @@ std::string error_at_end(const Signature& end, Form form) {
 
 std::span<const OperationType> operations() { return table(); }
 
+void add_operation(OperationType operation) {
+  if (operation.executor.empty() || find_operation(operation.name) != nullptr || table().size() == table().capacity())
+    throw std::logic_error("the operation " + std::string(operation.name) + " can't be added");
+  table().push_back(std::move(operation));
+}
+
 const OperationType* find_operation(std::string_view name) {
   const auto found =
       std::find_if(table().begin(), table().end(), [&](const auto& entry) { return entry.name == name; });
@@ -238,9 +249,23 @@ Followed follow_one(const OperationSpec& spec, Signature takes) {
   return followed;
 }
 
+namespace {
+
+// Whether another executor takes what the operation gives, so that it may have any size.
+bool is_handed_on(std::span<const OperationSpec> ops, size_t at) {
+  return at + 1 < ops.size() && !type_of(ops[at + 1]).executor.empty();
+}
+
+void set_handed_on(Signature& takes) {
+  if (PictureFacts* const picture = std::get_if<PictureFacts>(&takes.facts)) picture->is_handed_on = true;
+}
+
+}  // namespace
+
 Followed follow(std::span<const OperationSpec> ops, Signature start, Form form) {
   Followed followed{{std::move(start)}, {}, 0};
   for (; followed.at < ops.size(); ++followed.at) {
+    if (is_handed_on(ops, followed.at)) set_handed_on(followed.along.back());
     Followed one = follow_one(ops[followed.at], followed.end());
     followed.error = std::move(one.error);
     followed.inside = std::move(one.inside);

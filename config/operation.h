@@ -124,6 +124,9 @@ struct OperationType {
   bool reads_numbers = false;  // `dtype` of an output stands for it: a number in text, of the dtypes that it can give
   bool copies_bytes = false;   // gives a field's bytes as they are
   RowPiece row_piece = {};     // always taken: the operation stands right behind the decoding one
+  // The executor that runs it (daemon/pipeline/delegate.h); empty: the daemon's decode threads. Such an operation takes
+  // a tensor, or bytes, and is given a picture or sound as the tensor that chain_end() makes of it.
+  std::string_view executor = {};
   // Other than kNone: it has one parameter of type kOperations, called kHeldOperations.
   Holds holds = Holds::kNone;
 
@@ -138,6 +141,10 @@ inline constexpr int kHeldDepthMax = 4;  // operations in one another, the outer
 bool may_be_held(const OperationType& operation);
 
 std::span<const OperationType> operations();
+// Adds an operation of an executor that the table does not have. Before any other thread reads the table. Throws
+// std::logic_error: the operation has no executor, its name is taken, or kAddedMax were added.
+inline constexpr size_t kAddedMax = 32;
+void add_operation(OperationType operation);
 const OperationType* find_operation(std::string_view name);
 // The first operation for which `can` is true. Code asks for it that needs an operation of some kind, and sentences
 // name it. Throws std::logic_error where there is none.

@@ -88,7 +88,8 @@ struct PictureFacts {
   // How many pictures share one geometry, such as the frames of an animation; none: it is one picture.
   std::optional<int64_t> frames = {};
   std::optional<int64_t> clips =
-      {};  // beside `frames`: how many clips of `frames` pictures it is; none: it is one clip
+      {};                     // beside `frames`: how many clips of `frames` pictures it is; none: it is one clip
+  bool is_handed_on = false;  // as a tensor that is no part of a batch, so that each may have a size of its own
   // [height, width]: all pictures of a batch have one of these sizes; none: the dimensions say it.
   std::vector<std::array<int64_t, 2>> sizes = {};
   friend bool operator==(const PictureFacts&, const PictureFacts&) = default;

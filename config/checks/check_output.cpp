@@ -46,18 +46,37 @@ const std::vector<Parameter>& output_keys() {
 
 namespace {
 
-// A chain that ends in an image or in audio gets the operation that makes its tensor. `start`: what the field gives;
-// none when that is not known.
+// Pictures and sounds are handed on to another executor, and end, as tensors. Adds the operations that make these, and
+// returns the place at which each operation was written; an operation that was added has the place of the one behind
+// it.
+std::vector<size_t> add_ends(OutputSpec& output) {
+  std::vector<OperationSpec> all;
+  std::vector<size_t> places;
+  const auto add = [&](OperationSpec spec, size_t place) {
+    all.push_back(std::move(spec));
+    places.push_back(place);
+  };
+  const auto end_of = [&] { return all.empty() ? nullptr : chain_end(find_operation(all.back().op)->gives); };
+  for (size_t i = 0; i < output.ops.size(); i++) {
+    const OperationType* const end = find_operation(output.ops[i].op)->executor.empty() ? nullptr : end_of();
+    if (end != nullptr) add(with_defaults(*end, output.ops[i].where), i);
+    add(std::move(output.ops[i]), i);
+  }
+  if (const OperationType* const end = end_of()) add(with_defaults(*end, output.where), output.ops.size());
+  output.ops = std::move(all);
+  return places;
+}
+
+// `start`: what the field gives; none when that is not known.
 void check_chain(OutputSpec& output, const std::optional<Signature>& start, const std::string& key,
                  const TableReader& reader) {
   if (!start && output.ops.empty()) return;
   const size_t written = output.ops.size();
-  const OperationType* const end = written == 0 ? nullptr : chain_end(find_operation(output.ops.back().op)->gives);
-  if (end != nullptr) output.ops.push_back(with_defaults(*end, output.where));
+  const std::vector<size_t> places = add_ends(output);
   const Followed chain = follow(output.ops, start ? *start : start_of(output.ops), output.varying.form);
   if (chain.error.empty()) return check_bound(reader, output.varying, chain.end());
-  if (chain.at < written) {
-    std::string operation = key + ".ops[" + std::to_string(chain.at) + "]";
+  if (chain.at < places.size() && places[chain.at] < written) {
+    std::string operation = key + ".ops[" + std::to_string(places[chain.at]) + "]";
     const OperationSpec* at = &output.ops[chain.at];
     for (const size_t inside : chain.inside) {
       operation.append(".").append(kHeldOperations).append("[").append(std::to_string(inside)).append("]");

@@ -250,7 +250,8 @@ std::vector<Size> laid_out(Layout layout, std::optional<int64_t> frames, const S
 
 std::string bind_picture_tensor(const OperationSpec& spec, Signature& signature) {
   const PictureFacts picture = signature.picture();
-  if (!signature.is_fixed() && picture.sizes.empty())
+  const bool may_differ = picture.is_handed_on && !picture.pieces && !picture.frames;
+  if (!signature.is_fixed() && picture.sizes.empty() && !may_differ)
     return "has pictures whose size is not fixed: add center-crop, random-crop, random-resized-crop, or a resize with "
            "two numbers";
   const Dimension height = signature.dimensions[0], width = signature.dimensions[1];

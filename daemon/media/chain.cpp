@@ -33,6 +33,40 @@ class StoreInteger final : public Node {
   }
 };
 
+// The end of a segment that gives bytes.
+class CarryBytes final : public Node {
+  Status run(Value& value, const Call& call) const override {
+    const Result<uint8_t*> room = call.tensors.front().carried->open_bytes(value.bytes.size());
+    if (!room) return room.error();
+    if (!value.bytes.empty()) std::memcpy(*room, value.bytes.data(), value.bytes.size());
+    return Done{};
+  }
+};
+
+// The start of a segment that takes a tensor: operations on tensors change it where it is to lie.
+class TakeTensor final : public Node {
+ public:
+  TakeTensor(const config::Signature& takes, std::string output)
+      : varies_(!takes.dimensions.empty() && !takes.dimensions.front().is_fixed()), output_(std::move(output)) {}
+
+ private:
+  Status run(Value& value, const Call& call) const override {
+    const TensorOut& out = call.tensors.front();
+    uint64_t bytes = value.tensor->bytes();
+    if (varies_) {
+      const uint64_t rows = *value.tensor->length();
+      const Result<uint64_t> taken = out.take(rows);
+      if (!taken) return of_output(output_, taken.error());
+      bytes = rows == 0 ? 0 : bytes / rows * *taken;
+    }
+    if (bytes > 0) std::memcpy(out.at(), value.tensor->memory(), bytes);
+    return Done{};
+  }
+
+  const bool varies_;
+  const std::string output_;
+};
+
 }  // namespace
 
 struct Chain::Place {
@@ -56,14 +90,19 @@ config::Signature Chain::add(const config::OperationSpec& spec, const config::Si
   return gives;
 }
 
-Chain::Chain(std::span<const config::OperationSpec> ops, const config::Followed& followed, const std::string& output,
-             SideFiles* files) {
-  size_t extra = 1;  // the output's own tensor is before them
-  for (size_t i = 0; i < ops.size(); ++i) {
-    add(ops[i], followed.along[i], {output, extra, files});
-    extra += config::extras_of(ops.subspan(i, 1)).size();
+Chain::Chain(const Stretch& stretch, SideFiles* files) {
+  using config::SignatureKind;
+  if (!stretch.is_first && stretch.along.front().kind() == SignatureKind::kTensor)
+    nodes_.push_back(std::make_unique<TakeTensor>(stretch.along.front(), stretch.output));
+  names_.resize(nodes_.size(), config::kStoreStep.name);
+  size_t extra = stretch.extra;
+  for (size_t i = 0; i < stretch.ops.size(); ++i) {
+    add(stretch.ops[i], stretch.along[i], {stretch.output, extra, files});
+    extra += config::extras_of(stretch.ops.subspan(i, 1)).size();
   }
-  if (followed.end().kind() == config::SignatureKind::kInteger) nodes_.push_back(std::make_unique<StoreInteger>());
+  const SignatureKind gives = stretch.along.back().kind();
+  if (gives == SignatureKind::kInteger) nodes_.push_back(std::make_unique<StoreInteger>());
+  if (gives == SignatureKind::kBytes && !stretch.is_last) nodes_.push_back(std::make_unique<CarryBytes>());
   names_.resize(nodes_.size(), config::kStoreStep.name);
   for (const auto& node : nodes_)
     for (std::string& code : node->code()) code_.insert(std::move(code));

@@ -1,5 +1,5 @@
-// The operations of one output, compiled: what config/operation.h has followed becomes nodes. Constant after
-// construction; any thread runs it.
+// The operations of one output, or of one of its segments, compiled: what config/operation.h has followed becomes
+// nodes. Constant after construction; any thread runs it.
 #pragma once
 
 #include <set>
@@ -15,10 +15,21 @@ namespace spdld::media {
 
 class Chain {
  public:
-  // `files`: those beside the data set that operations may read, within this call; null: none. Precondition: `followed`
-  // has no error and is of these operations. Throws SetupError on faults that only the code finds.
+  // A stretch of an output's operations.
+  struct Stretch {
+    std::span<const config::OperationSpec> ops;
+    std::span<const config::Signature> along;  // what each takes; behind them, what the last one gives
+    const std::string& output;                 // its name
+    size_t extra = 1;                          // the place in Call::tensors of the first further tensor that they write
+    bool is_first = true, is_last = true;      // of the output's segments
+  };
+  // `files`: those beside the data set that operations may read, within this call; null: none. Throws SetupError on
+  // faults that only the code finds.
+  explicit Chain(const Stretch& stretch, SideFiles* files = nullptr);
+  // All of an output's operations. Precondition: `followed` has no error and is of these operations.
   Chain(std::span<const config::OperationSpec> ops, const config::Followed& followed, const std::string& output,
-        SideFiles* files = nullptr);
+        SideFiles* files = nullptr)
+      : Chain({ops, followed.along, output}, files) {}
 
   // Writes the sample's part of each of call.tensors. kContent: the sample's content is bad, and the tensors' content
   // is undefined.

@@ -20,6 +20,7 @@
 #include "daemon/base/result.h"
 #include "daemon/base/row_part.h"
 #include "daemon/base/side_files.h"
+#include "daemon/media/carried.h"
 #include "daemon/media/representation.h"
 #include "daemon/media/workspace.h"
 
@@ -72,6 +73,7 @@ struct Value {
   int64_t integer = 0;                    // of kInteger
   Sound* sound = nullptr;                 // of kAudio; in the workspace, alive until the chain's end
   const text::JsonPlace* json = nullptr;  // of kBytes, in the place of the bytes, for a node that reads_json()
+  Carried* tensor = nullptr;              // of kTensor, at the start of a segment
 
   std::string_view text() const { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 };
@@ -79,10 +81,14 @@ struct Value {
 // A sample's part of a tensor, which a node writes. Where samples differ in length, there is room for the longest one,
 // and the node says the length before it writes.
 struct TensorOut {
-  uint8_t* memory = nullptr;   // of the sample's first element
+  uint8_t* memory = nullptr;   // of the sample's first element; what take() gives room for is at()
   uint64_t length_max = 0;     // places along the first dimension; 0: the sample has the tensor's own shape
   uint32_t* length = nullptr;  // of the sample, which take() sets; null: the sample has the tensor's own shape
   config::TooLong too_long = config::TooLong::kBad;
+  // Of a tensor on its way to another segment whose samples differ in size: has the memory. Null: `memory` does.
+  Carried* carried = nullptr;
+
+  uint8_t* at() const { return carried == nullptr ? memory : carried->memory(); }
 
   // The sample has `wanted` places along the first dimension. Returns how many of them the node is to write, and notes
   // that as the sample's length. kContent, kTooLong: the sample is longer than allowed. Precondition: its length
@@ -91,6 +97,10 @@ struct TensorOut {
 };
 
 inline Result<uint64_t> TensorOut::take(uint64_t wanted) const {
+  if (carried != nullptr) {
+    const Result<uint8_t*> opened = carried->open_rows(wanted);
+    return opened ? Result<uint64_t>(wanted) : opened.error();
+  }
   const uint64_t taken = std::min(wanted, length_max);
   if (taken < wanted && too_long != config::TooLong::kCut) {
     const bool leaves_out = too_long == config::TooLong::kLeaveOut;

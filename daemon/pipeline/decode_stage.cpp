@@ -1,52 +1,13 @@
 #include "daemon/pipeline/decode_stage.h"
 
 #include <algorithm>
-#include <exception>
-#include <new>
-#include <string>
-
-#include "daemon/base/system/cpu.h"
-#include "daemon/base/system/memory_reserve.h"
-#include "daemon/base/trace.h"
 
 namespace spdld::pipeline {
 namespace {
 
-// Larger buffers of a thread are given back after use, also within what the thread may keep.
-constexpr uint64_t kKeptPixelBytesMax = 32u << 20;
-
-// A sample's work, for its guard: samples of others may have the thread where they wait.
-class Owner final : public media::WorkOwner {
- public:
-  // Adds to `parked_ns` for how long others had the thread.
-  Owner(const Passage& passage, FairPool& pool, unsigned thread, media::WorkGuard& guard, uint64_t& parked_ns)
-      : passage_(passage), pool_(pool), thread_(thread), guard_(guard), parked_ns_(parked_ns) {
-    guard_.set_owner(this);
-  }
-  ~Owner() { guard_.set_owner(nullptr); }
-  Owner(const Owner&) = delete;
-  Owner& operator=(const Owner&) = delete;
-
-  bool is_wanted() const override { return passage_.walker->is_wanted(passage_); }
-  void give_way() override { parked_ns_ += pool_.give_way(thread_); }
-
- private:
-  const Passage& passage_;
-  FairPool& pool_;
-  const unsigned thread_;
-  media::WorkGuard& guard_;
-  uint64_t& parked_ns_;
-};
-
 bool is_upgraded(const Passage& passage) {
   return std::any_of(passage.held.begin(), passage.held.end(),
                      [](const FieldBytes& field) { return field.is_upgrade; });
-}
-
-// Bounds the memory that the thread keeps of a sample for the next one.
-void tidy(DecodeContext& context) {
-  context.shrink(std::min(kKeptPixelBytesMax, context.workspace.memory().own_bytes()));
-  context.end_sample();
 }
 
 }  // namespace
@@ -62,71 +23,30 @@ StageAccount account_of_decode() {
           .more = "With # cores for decoding in place of @"};
 }
 
-// Nobody waits for anything else while he holds this memory, so that samples never wait for one another in a circle.
-StageOutcome DecodeStage::start(Passage& passage, Caller& caller) {
-  if (!caller.may_work()) return StageOutcome::kWantsTurn;
-  const StageOutcome outcome = work(passage, caller);
-  if (outcome != StageOutcome::kUnderWay) passage.room.give_back();
-  return outcome;
+StageAccount account_of_transform(size_t turn) {
+  StageAccount account = account_of_decode();
+  account.name = turn == 1 ? "transform" : "transform-" + std::to_string(turn);
+  account.work = "Transforming";
+  account.more.clear();  // what decoding says of the threads holds for both
+  return account;
 }
 
-StageOutcome DecodeStage::work(Passage& passage, Caller& caller) {
-  if (!uses_.caching.settle(passage, passage.found, passage.held)) return StageOutcome::kAgain;
-  const uint64_t start_ns = caller.now_ns(), recorded_ns = trace::begin(uses_.subject);
-  uint64_t parked_ns = 0;
-  Status status = decode(passage, caller.thread(), parked_ns);
-  caller.set_now(monotonic_ns());
-  const media::SampleMemory& memory = uses_.contexts[caller.thread()].workspace.memory();
-  if (memory.lacks_room()) {
-    passage.walker->on_wait(passage);
-    passage.room.wait(memory.lent_bytes());
-    return StageOutcome::kUnderWay;
-  }
-  const uint64_t took_ns = caller.now_ns() - start_ns - parked_ns;
-  statistics_.duration_ns.record(took_ns);
+Status DecodeStage::run(Passage& passage, const Draws& draws, DecodeContext& context,
+                        const Plan::Target& target) const {
+  return plan_.run({*passage.listing, passage.sample, passage.held}, draws, context, target);
+}
+
+bool DecodeStage::end(Passage& passage, uint64_t took_ns, Status& status) const {
   if (passage.spare && is_upgraded(passage)) passage.spare->spend(took_ns);
-  if (recorded_ns)
-    trace::note(uses_.subject, {.start_ns = recorded_ns,
-                                .duration_ns = caller.now_ns() - recorded_ns,
-                                .batch = passage.batch_number,
-                                .sample = passage.sample,
-                                .index = static_cast<uint32_t>(passage.index),
-                                .what = trace::What::kWork,
-                                .stage = place(),
-                                .failed = !status});
-  uses_.caching.keep_indexes(passage, passage.held);
-  if (!status && status.error().trouble == Trouble::kUnread) {
-    status = IndexShelves::ask_further(passage, passage.held);
-    if (status) return StageOutcome::kAgain;
-  }
-  if (status) {
-    statistics_.samples.add();
-    return StageOutcome::kDone;
-  }
-  if (passage.walker->is_wanted(passage)) statistics_.failures.add();  // else it was cut off
-  passage.error = std::move(status.error());
-  return StageOutcome::kFailed;
+  caching_.keep_indexes(passage, passage.held);
+  if (status || status.error().trouble != Trouble::kUnread) return false;
+  status = IndexShelves::ask_further(passage, passage.held);
+  return bool(status);
 }
 
-// An exception must not reach the pool: it would end the daemon. Memory that is short now may be there again later.
-Status DecodeStage::decode(Passage& passage, unsigned thread, uint64_t& parked_ns) const try {
-  const memory_reserve::Spared spared;
-  DecodeContext& context = uses_.contexts[thread];
-  const Owner owner(passage, uses_.pool, thread, context.workspace.guard(), parked_ns);
-  const Draws draws{uses_.seed, passage.pass, passage.sample};
-  context.workspace.memory().begin(passage.room.lender(), passage.room.held_bytes());
-  Status status = uses_.plan.run({*passage.listing, passage.sample, passage.held}, draws, context,
-                                 {*passage.layout, passage.slot, passage.index, passage.contents});
-  tidy(context);
-  return status;
-} catch (const media::WorkEnded& ended) {
-  tidy(uses_.contexts[thread]);
-  return ended.error();
-} catch (const std::bad_alloc&) {
-  uses_.contexts[thread].shrink(0);
-  return Error{Trouble::kMemory, {}};  // a sentence would need memory
-} catch (const std::exception& e) {
-  return Error{Trouble::kInternal, "decoding " + passage.listing->name(passage.sample) + " failed: " + e.what()};
+Status TransformStage::run(Passage& passage, const Draws& draws, DecodeContext& context,
+                           const Plan::Target& target) const {
+  return plan_.run_turn(turn_, {*passage.listing, passage.sample, passage.held}, draws, context, target);
 }
 
 }  // namespace spdld::pipeline

@@ -1,46 +1,51 @@
-// The second stage of a sample's way: from its bytes to its tensors in the slot. Any thread starts it; pool threads
-// work, each with a DecodeContext of its own.
+// The stages that make a sample's tensors: from its bytes to its tensors in the slot; and, where other executors do a
+// part of that, behind each of their turns.
 #pragma once
 
-#include <vector>
+#include <cstddef>
+#include <cstdint>
 
-#include "daemon/base/fair_pool.h"
-#include "daemon/pipeline/plan.h"
-#include "daemon/pipeline/stage.h"
+#include "daemon/pipeline/pool_stage.h"
 
 namespace spdld::pipeline {
 
 StageAccount account_of_decode();
+// `turn`: of the errands that are before it.
+StageAccount account_of_transform(size_t turn);
 
-class DecodeStage final : public Stage {
+// The second stage of a sample's way.
+class DecodeStage final : public PoolStage {
  public:
-  // All but the numbers are borrowed.
-  struct Uses {
-    const Plan& plan;
-    const Caching& caching;
-    std::vector<DecodeContext>& contexts;  // one for each of the pool's runners
-    FairPool& pool;
-    const FairPool::Lane& lane;
-    ByteBudget* memory;  // null: no bound
-    uint64_t seed;
-    uint64_t subject;  // of recordings
-  };
-  explicit DecodeStage(const Uses& uses) : Stage(account_of_decode()), uses_(uses) {}
+  // `caching` and `lane` are borrowed. The lane counts all the work of the pipeline's threads, this stage's alone where
+  // no other stage has a turn of them.
+  DecodeStage(const Uses& uses, const Caching& caching, const FairPool::Lane& lane)
+      : PoolStage(account_of_decode(), uses, 0), plan_(uses.plan), caching_(caching), lane_(lane) {}
 
-  // A sample that lacks memory leaves the pool, and comes back once it is lent the memory.
-  StageOutcome start(Passage& passage, Caller& caller) override;
-  void let_go(Passage& passage, Keep) const override { passage.room.give_back(); }
-  void drop_unwanted() const override {
-    if (uses_.memory != nullptr) uses_.memory->drop_unwanted();
-  }
-  uint64_t busy_ns() const override { return uses_.lane.busy_ns().value(); }
-  unsigned concurrency() const override { return uses_.pool.concurrency(); }
+  uint64_t busy_ns() const override { return plan_.errands().empty() ? lane_.busy_ns().value() : PoolStage::busy_ns(); }
 
  private:
-  StageOutcome work(Passage& passage, Caller& caller);
-  Status decode(Passage& passage, unsigned thread, uint64_t& parked_ns) const;
+  bool begin(Passage& passage) override { return caching_.settle(passage, passage.found, passage.held); }
+  Status run(Passage& passage, const Draws& draws, DecodeContext& context, const Plan::Target& target) const override;
+  bool end(Passage& passage, uint64_t took_ns, Status& status) const override;
 
-  const Uses uses_;
+  const Plan& plan_;
+  const Caching& caching_;
+  const FairPool::Lane& lane_;
+};
+
+// The work of the decode threads behind a turn of errands.
+class TransformStage final : public PoolStage {
+ public:
+  TransformStage(const Uses& uses, size_t turn)
+      : PoolStage(account_of_transform(turn), uses, turn), plan_(uses.plan), turn_(turn) {}
+  // The results of the errands are there.
+  bool tries_again_here() const override { return true; }
+
+ private:
+  Status run(Passage& passage, const Draws& draws, DecodeContext& context, const Plan::Target& target) const override;
+
+  const Plan& plan_;
+  const size_t turn_;
 };
 
 }  // namespace spdld::pipeline

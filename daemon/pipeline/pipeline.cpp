@@ -86,14 +86,41 @@ Pipeline::Pipeline(config::PipelineSpec spec, std::unique_ptr<source::Listing> l
       caching_(resources.cache, spec_),
       orders_(mix().sources().front().order, spec_.order.epochs, resources.pool, lane_),
       lane_(resources.pool, spec_.cpu_weight),
+      delegates_(make_delegates()),
       stages_(make_stages()) {}
+
+Pipeline::Delegates Pipeline::make_delegates() const {
+  Delegates delegates;
+  for (const Errand& errand : plan_.errands()) {
+    const auto make = resources_.delegates.find(errand.executor);
+    if (make == resources_.delegates.end())
+      throw SetupError(Trouble::kUnsupported, "output '" + errand.output + "': " + errand.ops.front().op +
+                                                  " is an operation of " + std::string(errand.executor) +
+                                                  ", which this daemon does not have");
+    if (!delegates.contains(errand.executor)) delegates.emplace(errand.executor, make->second(*this));
+  }
+  return delegates;
+}
+
+// The executors that have errands of the turn, and the decode threads behind them.
+void Pipeline::add_turn(size_t turn, const PoolStage::Uses& uses, Stages& stages) {
+  for (const auto& [executor, delegate] : delegates_) {
+    std::vector<const Errand*> errands;
+    for (const Errand& errand : plan_.errands())
+      if (errand.turn == turn && errand.executor == executor) errands.push_back(&errand);
+    if (!errands.empty()) stages.push_back(delegate->make_stage(std::move(errands)));
+  }
+  if (plan_.goes_on(turn)) stages.push_back(std::make_unique<TransformStage>(uses, turn));
+}
 
 // Adding a stage to the way of samples is a line here.
 Stages Pipeline::make_stages() {
   Stages stages;
   stages.push_back(std::make_unique<FetchStage>(caching_, resources_.fetcher, *listing_, subject_));
-  stages.push_back(std::make_unique<DecodeStage>(DecodeStage::Uses{
-      plan_, caching_, resources_.contexts, resources_.pool, lane_, resources_.memory.get(), spec_.seed, subject_}));
+  const PoolStage::Uses uses{plan_,   resources_.contexts, resources_.pool, resources_.memory.get(), spec_.seed,
+                             subject_};
+  stages.push_back(std::make_unique<DecodeStage>(uses, caching_, lane_));
+  for (size_t turn = 1; turn <= plan_.turns(); turn++) add_turn(turn, uses, stages);
   for (const StageMaker& make : resources_.more_stages)
     if (auto stage = make(*this)) stages.push_back(std::move(stage));
   for (size_t i = 0; i < stages.size(); i++) stages[i]->set_place(static_cast<uint8_t>(i));

@@ -15,11 +15,13 @@
 #include "daemon/base/statistics.h"
 #include "daemon/base/system/cpu.h"
 #include "daemon/base/trace.h"
+#include "daemon/pipeline/delegate.h"
 #include "daemon/pipeline/error_log.h"
 #include "daemon/pipeline/forms/caching.h"
 #include "daemon/pipeline/order/choice.h"
 #include "daemon/pipeline/order/orders.h"
 #include "daemon/pipeline/plan.h"
+#include "daemon/pipeline/pool_stage.h"
 #include "daemon/pipeline/stage.h"
 #include "daemon/sampler/mix.h"
 #include "daemon/sampler/sharding.h"
@@ -47,6 +49,7 @@ struct Resources {
   std::shared_ptr<ByteBudget> memory = {};  // of the pipeline, for what decoding takes; none: no bound
   std::filesystem::path listings = {};      // where listings outlive the daemon; empty: nowhere
   Patience patience = {};
+  DelegateMakers delegates = {};             // of executors that have operations
   std::vector<StageMaker> more_stages = {};  // behind the decoding
 };
 
@@ -123,6 +126,10 @@ class Pipeline {
   double listing_s() const { return listing_s_; }
   FairPool::Lane& lane() { return lane_; }
   const FairPool::Lane& lane() const { return lane_; }
+  // The memory of what an errand takes and gives.
+  media::ScratchMemory& scratch_of(const Errand& errand) const {
+    return delegates_.find(errand.executor)->second->scratch();
+  }
   // The way of each of its samples, from first to last.
   const Stages& stages() const { return stages_; }
   PipelineStatistics& statistics() { return statistics_; }
@@ -143,7 +150,10 @@ class Pipeline {
                              std::string_view their_digests = {});
 
  private:
+  using Delegates = std::map<std::string, std::unique_ptr<Delegate>, std::less<>>;  // by executor
+  Delegates make_delegates() const;
   Stages make_stages();
+  void add_turn(size_t turn, const PoolStage::Uses& uses, Stages& stages);
 
   const config::PipelineSpec spec_;
   const std::string key_digests_;
@@ -160,6 +170,7 @@ class Pipeline {
   ErrorLog errors_;
   Orders orders_;
   FairPool::Lane lane_;
+  const Delegates delegates_;
   const Stages stages_;  // last: they use the rest
 };
 

@@ -44,10 +44,10 @@ void store(uint8_t* at, T value) {
 }  // namespace
 
 Plan::Plan(const config::PipelineSpec& spec, const source::Listing& listing, const std::stop_token& stop)
-    : side_files_(listing.shared_bounds(), stop), has_rows_(listing.has_rows()) {
-  config::Views views = config::views_of(spec.outputs);
-  for (size_t i = 0; i < spec.outputs.size(); ++i) {
-    outputs_.push_back(compile(spec.outputs[i], spec.outputs, listing));
+    : side_files_(listing.shared_bounds(), stop), has_rows_(listing.has_rows()), specs_(spec.outputs) {
+  config::Views views = config::views_of(specs_);
+  for (size_t i = 0; i < specs_.size(); ++i) {
+    outputs_.push_back(compile(specs_[i], specs_, listing));
     outputs_.back().view = views.number[i];
   }
   order_ = std::move(views.order);
@@ -190,6 +190,9 @@ Plan::Output Plan::compile(const config::OutputSpec& spec, std::span<const confi
   std::optional<JsonValue> json;
   if (is_fetched) fetched = fetch_index(id);
   if (path.is_json()) json = {json_index(*fetched), path.steps};
+  const std::vector<config::Segment> segments = config::segments_of(spec.ops);
+  const size_t first = segments.front().count;
+  std::vector<Further> further = compile_further(spec, segments, followed);
   return {spec.name,
           std::move(tensors),
           varies ? std::optional(varying_++) : std::nullopt,
@@ -199,7 +202,10 @@ Plan::Output Plan::compile(const config::OutputSpec& spec, std::span<const confi
           field->kind,
           fetched,
           std::move(json),
-          media::Chain(spec.ops, followed, spec.name, &side_files_),
+          media::Chain({std::span(spec.ops).first(first), std::span(followed.along).first(first + 1), spec.name, 1,
+                        true, further.empty()},
+                       &side_files_),
+          std::move(further),
           std::nullopt};
 }
 
@@ -237,7 +243,14 @@ void Plan::note_shared() {
 
 std::string Plan::code() const {
   std::set<std::string> all(batch_code_.begin(), batch_code_.end());
-  for (const Output& output : outputs_) all.insert(output.chain.code().begin(), output.chain.code().end());
+  for (const Output& output : outputs_) {
+    all.insert(output.chain.code().begin(), output.chain.code().end());
+    for (const Further& further : output.further)
+      if (further.chain) all.insert(further.chain->code().begin(), further.chain->code().end());
+  }
+  for (const Errand& errand : errands_)
+    for (const config::OperationSpec& op : errand.ops)
+      all.insert(op.op + " " + std::to_string(config::find_operation(op.op)->version));
   std::string text;
   for (const std::string& code : all) text += (text.empty() ? "" : ", ") + code;
   return text;
@@ -267,6 +280,7 @@ Status Plan::run(const Sample& sample, const Draws& draws, DecodeContext& contex
     context.workspace.timer().set(is_timed ? output.times.get() : nullptr);
     made = run_output(output, sample, draws, context, target);
     if (is_timed) output.times->add_sample();
+    if (made && !output.further.empty()) hand_on(output, 0, target);
   }
   context.workspace.timer().set(nullptr);
   if (!made) {
@@ -368,10 +382,7 @@ Status Plan::run_output(const Output& output, const Sample& sample, const Draws&
     if (field->keeps_on && !field->is_prepared) keeper.emplace(*field->keeps_on, record, field->identity);
     field->keeper = keeper ? &*keeper : nullptr;
   }
-  context.tensors.clear();
-  for (const size_t tensor : output.tensors)
-    context.tensors.push_back({.memory = target.layout.sample_at(target.slot, tensor, target.index, target.shape())});
-  if (output.varying) open_length(output, target, context.tensors.front());
+  if (const Status opened = open_tensors(output, 0, context, target); !opened) return opened;
   return output.chain.run(start.value, {.sample = sample.id,
                                         .draws = draws,
                                         .workspace = context.workspace,

@@ -1,6 +1,8 @@
 // A spec compiled against its listing: for every output, the field that it comes from and the chain of operations that
-// makes its tensors. Constant after construction; any thread runs it, each with a DecodeContext of its own. The plan
-// knows no operation and no medium: signatures say what fits, and chains do the work.
+// makes its tensors. Where operations are another executor's, the chain is in segments: run() runs the first one of
+// each output, and each turn of errands is followed by the segments behind them (run_turn). Constant after
+// construction; any thread runs it, each with a DecodeContext of its own. The plan knows no operation and no medium:
+// signatures say what fits, and chains do the work.
 #pragma once
 
 #include <atomic>
@@ -11,8 +13,10 @@
 #include <string>
 #include <vector>
 
+#include "config/segments.h"
 #include "config/spec.h"
 #include "config/text/field_path.h"
+#include "daemon/base/byte_buffer.h"
 #include "daemon/base/random.h"
 #include "daemon/base/result.h"
 #include "daemon/base/statistics.h"
@@ -21,6 +25,7 @@
 #include "daemon/media/chain.h"
 #include "daemon/media/text/json/json_reader.h"
 #include "daemon/media/workspace.h"
+#include "daemon/pipeline/errand.h"
 #include "daemon/pipeline/forms/caching.h"
 #include "daemon/source/files/side_files.h"
 #include "daemon/source/listing.h"
@@ -32,7 +37,10 @@ struct DecodeContext {
   explicit DecodeContext(const media::DecodeLimits& limits = {}, uint64_t own_bytes = media::SampleMemory::kAll)
       : workspace(limits, own_bytes) {}
   // Gives back larger buffers.
-  void shrink(size_t bytes_max) { workspace.shrink(bytes_max); }
+  void shrink(size_t bytes_max) {
+    workspace.shrink(bytes_max);
+    carried.shrink(bytes_max);
+  }
 
   // The sample is done: what is kept for the next one has a bound.
   void end_sample() {
@@ -44,6 +52,7 @@ struct DecodeContext {
   media::Workspace workspace;
   std::vector<text::JsonReader> json;  // by field that holds JSON
   std::unique_ptr<media::MemoryPart> json_memory = std::make_unique<media::MemoryPart>(&workspace.memory());
+  ByteBuffer carried;                     // bytes that another executor has given
   std::string name;                       // of the sample, where an output uses it
   std::vector<media::TensorOut> tensors;  // of the output that is made
   uint32_t untimed = 0;                   // samples since the last one whose operations were timed
@@ -70,6 +79,11 @@ class Plan {
   const source::Stamps& side_files() const { return side_files_.stamps(); }
   std::string side_digits() const { return side_files_.is_used() ? side_files_.digits() : ""; }
   bool has_mask() const { return mask_.has_value(); }
+  // The work of other executors on each sample, in the order of outputs; and the number of the last turn.
+  std::span<const Errand> errands() const { return errands_; }
+  size_t turns() const;
+  // Whether decode threads go on with samples behind their errands of this turn.
+  bool goes_on(size_t turn) const;
   // Calls seen(output, times) for each output, with its name and the times of its operations so far.
   template <typename Seen>
   void for_each_output(Seen seen) const {
@@ -86,8 +100,9 @@ class Plan {
   struct Target {
     const batch::Layout& layout;
     uint8_t* slot;
-    uint64_t index;                       // of the sample in the batch
-    batch::Contents* contents = nullptr;  // takes the sample's lengths; null only where nothing varies
+    uint64_t index;                          // of the sample in the batch
+    batch::Contents* contents = nullptr;     // takes the sample's lengths; null only where nothing varies
+    std::span<media::Carried> carried = {};  // of the sample: Passage::carried
     uint32_t shape() const { return contents == nullptr ? 0 : contents->shape; }  // of the batch
   };
   struct Sample {
@@ -95,9 +110,12 @@ class Plan {
     uint64_t id;
     std::span<FieldBytes> fields;  // as fetched(); a field that is prepared on the way has the prepared form afterwards
   };
-  // Makes every tensor of a sample. kContent: the sample's bytes are bad (the tensors' content is undefined, and the
-  // sample's lengths are 0).
+  // Makes every tensor of a sample; of outputs that have errands, what these take. kContent: the sample's bytes are bad
+  // (the tensors' content is undefined, and the sample's lengths are 0).
   Status run(const Sample& sample, const Draws& draws, DecodeContext& context, const Target& target) const;
+  // Goes on with the outputs that had errands of this turn.
+  Status run_turn(size_t turn, const Sample& sample, const Draws& draws, DecodeContext& context,
+                  const Target& target) const;
   // Zeroes every tensor of a sample, with mask 0 and its id. Where samples differ in length, it has no values.
   void write_masked(uint64_t sample, const Target& target) const;
 
@@ -106,6 +124,11 @@ class Plan {
   struct JsonValue {
     size_t field;  // a place in json_
     std::vector<config::JsonStep> steps;
+  };
+  // The segments behind the first one, in pairs: another executor's errand, and what decode threads do with its result.
+  struct Further {
+    size_t errand;                      // of errands_
+    std::optional<media::Chain> chain;  // none: the errand writes the slot
   };
   struct Output {
     std::string name;
@@ -118,13 +141,17 @@ class Plan {
     source::FieldKind kind;
     std::optional<size_t> fetched;  // index into fetched(); none: the field is known from the listing
     std::optional<JsonValue> json;  // replaces the field's bytes
-    media::Chain chain;
+    media::Chain chain;             // the first segment
+    std::vector<Further> further;
     std::optional<size_t> view;  // its number
     std::unique_ptr<media::WorkTimes> times = std::make_unique<media::WorkTimes>();
   };
 
   Output compile(const config::OutputSpec& spec, std::span<const config::OutputSpec> all,
                  const source::Listing& listing);
+  // The segments of an output from `at` on.
+  std::vector<Further> compile_further(const config::OutputSpec& spec, std::span<const config::Segment> segments,
+                                       const config::Followed& followed);
   size_t fetch_index(source::FieldId field);
   size_t json_index(size_t fetched);
   size_t add_tensor(batch::TensorPlace tensor);
@@ -136,6 +163,12 @@ class Plan {
 
   void clear_lengths(const Target& target) const;
   static void open_length(const Output& output, const Target& target, media::TensorOut& out);
+  // Sets context.tensors: where the output's segment writes. kMemory: there is no room.
+  Status open_tensors(const Output& output, size_t segment, DecodeContext& context, const Target& target) const;
+  // The output's segment has ended: its errand may write the slot.
+  void hand_on(const Output& output, size_t segment, const Target& target) const;
+  Status run_further(const Output& output, size_t turn, const Sample& sample, const Draws& draws,
+                     DecodeContext& context, const Target& target) const;
   // The value that an output's chain starts from, and the field or the reader that holds the value.
   struct Start;
   Status begin(const Output& output, const Sample& sample, DecodeContext& context, Start& start) const;
@@ -151,7 +184,9 @@ class Plan {
   const bool has_rows_;  // samples are parts of records
   std::vector<FieldUse> fetched_;
   std::vector<batch::TensorPlace> tensors_;
+  const std::vector<config::OutputSpec> specs_;  // whose operations errands refer to
   std::vector<Output> outputs_;
+  std::vector<Errand> errands_;
   std::vector<size_t> order_;            // in which a sample runs the outputs
   std::vector<size_t> asked_;            // the outputs whose boxes decide the geometry of their view
   std::vector<size_t> shared_;           // the outputs that start from a field with others, or that have an index

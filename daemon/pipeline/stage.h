@@ -18,6 +18,7 @@
 #include "daemon/base/statistics.h"
 #include "daemon/batch/contents.h"
 #include "daemon/batch/layout.h"
+#include "daemon/media/carried.h"
 #include "daemon/media/sample_memory.h"
 #include "daemon/pipeline/forms/caching.h"
 #include "daemon/pipeline/spare_time.h"
@@ -107,8 +108,9 @@ struct Passage : source::FetchRequest {
 
   SpareTime* spare = nullptr;  // of its stream, which has some; null: it has none
 
-  std::vector<cache::Found> found;  // by field: its entry in the cache
-  std::vector<FieldBytes> held;     // by field: the bytes or planes to decode from
+  std::vector<cache::Found> found;      // by field: its entry in the cache
+  std::vector<FieldBytes> held;         // by field: the bytes or planes to decode from
+  std::vector<media::Carried> carried;  // between segments: two of each errand of the plan
 };
 
 struct StageStatistics {

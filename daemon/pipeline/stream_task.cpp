@@ -59,6 +59,11 @@ Stream::Task::Task(Stream& its_stream) : stream(its_stream), cursor(stream.pipel
   budget = pipeline.resources().budget.get();
   room.budget = pipeline.resources().memory.get();
   is_unwanted = &stream.is_over_;
+  for (const Errand& errand : pipeline.plan().errands()) {
+    media::ScratchMemory& scratch = pipeline.scratch_of(errand);
+    carried.emplace_back(scratch, errand.takes);
+    carried.emplace_back(scratch, errand.gives);
+  }
   for (const FieldUse& use : pipeline.plan().fetched()) fields.push_back({.field = use.field});
 }
 

@@ -44,6 +44,7 @@ struct Given {
   bool mixes = false;                            // neighbours, by mixup; with the tensor "partner"
   std::vector<batch::TensorPlace> further = {};  // of the batch, behind the plan's tensors
   std::vector<pipeline::StageMaker> more_stages = {};
+  pipeline::DelegateMakers delegates = {};
 };
 
 inline config::PipelineSpec make_spec(const Given& given) {
@@ -108,6 +109,7 @@ class Rig final : public pipeline::FillObserver {
                                                                           .budget = given.budget,
                                                                           .memory = given.memory,
                                                                           .patience = given.patience,
+                                                                          .delegates = given.delegates,
                                                                           .more_stages = given.more_stages})),
         sharding_(pipeline->samples(), pipeline->spec().batch, 0, 1),
         layout_(with(pipeline->plan().tensors(), given.further), sharding_.batch_size(), 1 << 20),

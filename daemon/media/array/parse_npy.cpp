@@ -33,7 +33,7 @@ class ParseNpy final : public media::Node {
       if (!taken) return taken.error();
       length = *taken;
     }
-    copy_elements(*npy, length * value_elements_, out.memory);
+    copy_elements(*npy, length * value_elements_, out.at());
     return Done{};
   }
 

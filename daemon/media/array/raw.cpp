@@ -41,7 +41,7 @@ class Raw final : public media::Node {
     }
     if (dtype_ == config::DType::kBool && std::any_of(values.begin(), values.end(), [](uint8_t b) { return b > 1; }))
       return Error{Trouble::kContent, "it has a bool that is neither 0 nor 1"};
-    if (!values.empty()) std::memcpy(out.memory, values.data(), values.size());
+    if (!values.empty()) std::memcpy(out.at(), values.data(), values.size());
     return Done{};
   }
 

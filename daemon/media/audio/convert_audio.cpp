@@ -26,7 +26,7 @@ class ConvertAudio final : public media::Node {
     const size_t bytes = config::dtype_bytes(dtype_);
     const size_t apart = is_channels_first_ ? sound.count() : 1, step = is_channels_first_ ? 1 : channels;
     for (size_t channel = 0; channel < channels; ++channel)
-      write_elements(dtype_, sound.plane(static_cast<int>(channel)), out.memory + channel * apart * bytes, step);
+      write_elements(dtype_, sound.plane(static_cast<int>(channel)), out.at() + channel * apart * bytes, step);
     return Done{};
   }
 

@@ -73,7 +73,7 @@ Status FrameNode::run(media::Value& value, const media::Call& call) const {
     if (!allowed) return media::of_output(output_, allowed.error());
     taken = *allowed;
   }
-  write(thread.values, taken, thread.line, out.memory);
+  write(thread.values, taken, thread.line, out.at());
   return Done{};
 }
 

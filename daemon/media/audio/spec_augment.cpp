@@ -34,11 +34,11 @@ class SpecAugment final : public media::Node {
     const auto part = static_cast<uint64_t>(time_part_ * static_cast<double>(frames));
     for (int64_t i = 0; i < time_masks_; ++i) {
       const Stretch at = stretch(std::min(time_width_, part), frames, draw);
-      is_time_first_ ? write_rows(at, mels_, out.memory) : write_columns(at, mels_, frames, out.memory);
+      is_time_first_ ? write_rows(at, mels_, out.at()) : write_columns(at, mels_, frames, out.at());
     }
     for (int64_t i = 0; i < mel_masks_; ++i) {
       const Stretch at = stretch(mel_width_, mels_, draw);
-      is_time_first_ ? write_columns(at, frames, mels_, out.memory) : write_rows(at, frames, out.memory);
+      is_time_first_ ? write_columns(at, frames, mels_, out.at()) : write_rows(at, frames, out.at());
     }
     return Done{};
   }

@@ -22,7 +22,7 @@ class TakeBytes final : public media::Node {
     Result<uint64_t> taken = out.take(value.bytes.size());
     if (taken && is_text_) taken = out.take(utf8::whole_characters(value.text(), *taken));
     if (!taken) return media::of_output(output_, taken.error());
-    if (*taken > 0) std::memcpy(out.memory, value.bytes.data(), *taken);
+    if (*taken > 0) std::memcpy(out.at(), value.bytes.data(), *taken);
     return Done{};
   }
 

@@ -91,8 +91,10 @@ Status PictureNode::render_planes(std::span<const uint8_t> bytes, const media::C
                  "what the cache keeps of sample " + std::to_string(call.sample) + " is no picture"};
   if (const Status resolved = resolve(planes->shape.picture, call, work); !resolved) return resolved;
   if (const Status taken = take_pieces(call, work.geometry); !taken) return taken;
+  const Result<uint8_t*> out = place(call.tensors.front(), work.geometry);
+  if (!out) return out.error();
   const media::Lap lap(call.workspace.timer(), config::kResampleStep.name);
-  program().render(*planes, work.geometry, work.scratch, call.tensors.front().memory);
+  program().render(*planes, work.geometry, work.scratch, *out);
   return Done{};
 }
 
@@ -166,12 +168,13 @@ Status PictureNode::render_bytes(const media::Call& call, PictureWork& work) con
   if (!decoding.is_done) {
     if (const Status decoded = decode(decoding, *call.field, work); !decoded) return decoded;
   }
-  uint8_t* const out = call.tensors.front().memory;
+  const Result<uint8_t*> out = place(call.tensors.front(), work.geometry);
+  if (!out) return out.error();
   const media::Lap lap(call.workspace.timer(), config::kResampleStep.name);
   if (decoding.planes) {
-    program().render(*decoding.planes, work.geometry, work.scratch, out);
+    program().render(*decoding.planes, work.geometry, work.scratch, *out);
   } else {
-    program().render(decoding.rows, work.geometry, work.scratch, out);
+    program().render(decoding.rows, work.geometry, work.scratch, *out);
   }
   return Done{};
 }

@@ -55,7 +55,7 @@ Status ViewListNode::move_all(std::span<float> numbers, const media::Call& call)
   const Result<uint64_t> taken = out.take(count);
   if (!taken) return taken.error();
   kept.places.resize(*taken);
-  if (*taken > 0) std::memcpy(out.memory, numbers.data(), *taken * columns_ * sizeof(float));
+  if (*taken > 0) std::memcpy(out.at(), numbers.data(), *taken * columns_ * sizeof(float));
   return Done{};
 }
 

@@ -75,6 +75,8 @@ class ImageProgram {
   // From a frame's values to the next frame's.
   size_t step_bytes(const Geometry& geometry) const { return image::step_bytes(format_of(geometry)); }
 
+  TensorFormat format_of(const Geometry& geometry) const;  // with the picture's size
+
   // Reuses `geometry`'s memory.
   void resolve(const Size& picture, const Draws& draws, Geometry& geometry) const;
   // `rows` covers geometry.decoded (or more), of pixels of the decoded format; `out` has tensor_bytes() bytes (for each
@@ -90,8 +92,6 @@ class ImageProgram {
   bool takes_planes(const Geometry& geometry) const;
 
  private:
-  TensorFormat format_of(const Geometry& geometry) const;  // with the picture's size
-
   bool fast_, as_pillow_;
   PixelFormat decoded_;
   GeometrySteps steps_;

@@ -55,6 +55,14 @@ Status ProgramNode::take_scratch(const media::Call& call, const Geometry& geomet
   return scratch.grow_to(bytes) ? Status(Done{}) : media::no_room();
 }
 
+Result<uint8_t*> ProgramNode::place(const media::TensorOut& out, const Geometry& geometry) const {
+  if (out.carried == nullptr || out.length != nullptr) return out.at();  // of pieces, take() has made room
+  const TensorFormat format = program().format_of(geometry);
+  const int64_t height = format.size.height, width = format.size.width, channels = format.pixels.channels;
+  const bool is_last = format.layout == config::Layout::kNhwc;
+  return out.carried->open(is_last ? std::array{height, width, channels} : std::array{channels, height, width});
+}
+
 void ProgramNode::tell(const Size& picture, const media::Call& call, const Geometry& geometry) const {
   if (call.view) lead(call, picture, geometry);
   if (drawn_tensor_) {
@@ -78,7 +86,7 @@ ProgramNode& program_node(const media::Nodes& nodes) {
 
 TensorFormat format_of(const media::PlacedOperation& placed) {
   TensorFormat format;
-  if (placed.takes.picture().sizes.empty()) {
+  if (placed.takes.picture().sizes.empty() && placed.takes.is_fixed()) {
     const auto height = placed.takes.dimensions[0].value(), width = placed.takes.dimensions[1].value();
     format.size = {static_cast<int>(width), static_cast<int>(height)};
   }

@@ -74,7 +74,7 @@ class InstanceMasks final : public media::Node {
         return Error{drawn.error().trouble,
                      "object " + std::to_string(place) + " (counted from 0): " + drawn.error().message};
       write_nearest<uint8_t>(
-          work.map, view->picture.width, 0, [&](int y) { return work.mask.row(y); }, out.memory + bytes * i);
+          work.map, view->picture.width, 0, [&](int y) { return work.mask.row(y); }, out.at() + bytes * i);
     }
     return Done{};
   }

@@ -38,8 +38,7 @@ class KeepWith final : public media::Node {
     const Result<uint64_t> taken = out.take(kept->places.size());
     if (!taken) return taken.error();
     for (uint64_t i = 0; i < *taken; ++i)
-      std::memcpy(out.memory + i * element_bytes_, work.memory.data() + kept->places[i] * element_bytes_,
-                  element_bytes_);
+      std::memcpy(out.at() + i * element_bytes_, work.memory.data() + kept->places[i] * element_bytes_, element_bytes_);
     return Done{};
   }
 

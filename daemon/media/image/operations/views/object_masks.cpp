@@ -57,7 +57,7 @@ class ObjectMasks final : public media::Node {
     if (!taken) return taken.error();
     work.shown.resize(static_cast<size_t>(size_.width) * static_cast<size_t>(size_.height));
     write_nearest<uint16_t>(mask.map, picture.width, 0, row, work.shown.data());
-    uint8_t* to = out.memory;
+    uint8_t* to = out.at();
     for (uint64_t i = 0; i < *taken; ++i) {
       call.workspace.guard().spend(work.shown.size());
       const uint32_t wanted = work.seen[work.ids[i]] ? work.ids[i] : kIds;

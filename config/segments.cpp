@@ -1,0 +1,19 @@
+#include "config/segments.h"
+
+namespace spdld::config {
+
+std::vector<Segment> segments_of(std::span<const OperationSpec> ops) {
+  std::vector<Segment> segments(1);
+  for (size_t i = 0; i < ops.size(); i++) {
+    const std::string_view executor = find_operation(ops[i].op)->executor;
+    if (executor != segments.back().executor) {
+      if (!executor.empty() && !segments.back().executor.empty()) segments.push_back({.first = i});
+      segments.push_back({.executor = executor, .first = i});
+    }
+    segments.back().count++;
+  }
+  if (!segments.back().executor.empty()) segments.push_back({.first = ops.size()});
+  return segments;
+}
+
+}  // namespace spdld::config

@@ -1,0 +1,24 @@
+// A chain in segments. A segment is a stretch of an output's operations that one executor runs: the daemon's decode
+// threads, or the executor that the operations' types name. Pure functions; any thread.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "config/operation.h"
+
+namespace spdld::config {
+
+struct Segment {
+  std::string_view executor = {};  // OperationType::executor; empty: the decode threads
+  size_t first = 0, count = 0;     // of the chain's operations
+  friend bool operator==(const Segment&, const Segment&) = default;
+};
+
+// At least one. Segments of the decode threads and of others take turns; the first and the last one are the decode
+// threads', also where they have no operations. Precondition: the catalogue knows all operations.
+std::vector<Segment> segments_of(std::span<const OperationSpec> ops);
+
+}  // namespace spdld::config

@@ -1,0 +1,143 @@
+// Segments of outputs behind the first one.
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "daemon/pipeline/plan.h"
+
+namespace spdld::pipeline {
+namespace {
+
+void refuse_views(const config::OutputSpec& output, std::span<const config::OperationSpec> ops) {
+  for (const config::OperationSpec& op : ops)
+    if (!output.view.empty() && config::find_operation(op.op)->picture().view_part != config::ViewPart::kNone)
+      throw SetupError(Trouble::kUsage, "output '" + output.name + "': " + op.op +
+                                            " can't stand behind an operation of another executor in a view: other "
+                                            "outputs would have to wait for its geometry");
+}
+
+bool is_last_place_in_slot(const config::Signature& gives, const config::Segment& rest) {
+  return rest.count == 0 && gives.kind() == config::SignatureKind::kTensor && gives.is_fixed();
+}
+
+}  // namespace
+
+std::vector<Plan::Further> Plan::compile_further(const config::OutputSpec& spec,
+                                                 std::span<const config::Segment> segments,
+                                                 const config::Followed& followed) {
+  std::vector<Further> all;
+  const std::span<const config::OperationSpec> ops = spec.ops;
+  const std::span<const config::Signature> along = followed.along;
+  for (size_t i = 1; i + 1 < segments.size(); i += 2) {
+    const config::Segment &theirs = segments[i], &rest = segments[i + 1];
+    refuse_views(spec, ops.subspan(rest.first, rest.count));
+    const size_t from = 2 * errands_.size();
+    errands_.push_back({.executor = theirs.executor,
+                        .turn = all.size() + 1,
+                        .output = spec.name,
+                        .ops = ops.subspan(theirs.first, theirs.count),
+                        .takes = along[theirs.first],
+                        .gives = along[rest.first],
+                        .from = from,
+                        .to = from + 1});
+    Further further{errands_.size() - 1, std::nullopt};
+    const bool is_last = i + 2 == segments.size();
+    if (!is_last || !is_last_place_in_slot(along[rest.first], rest))
+      further.chain.emplace(
+          media::Chain::Stretch{ops.subspan(rest.first, rest.count), along.subspan(rest.first, rest.count + 1),
+                                spec.name, 1 + config::extras_of(ops.first(rest.first)).size(), false, is_last},
+          &side_files_);
+    all.push_back(std::move(further));
+  }
+  return all;
+}
+
+size_t Plan::turns() const {
+  size_t last = 0;
+  for (const Errand& errand : errands_) last = std::max(last, errand.turn);
+  return last;
+}
+
+bool Plan::goes_on(size_t turn) const {
+  return std::any_of(outputs_.begin(), outputs_.end(), [turn](const Output& output) {
+    return turn <= output.further.size() && output.further[turn - 1].chain;
+  });
+}
+
+Status Plan::open_tensors(const Output& output, size_t segment, DecodeContext& context, const Target& target) const {
+  context.tensors.clear();
+  for (const size_t tensor : output.tensors)
+    context.tensors.push_back({.memory = target.layout.sample_at(target.slot, tensor, target.index, target.shape())});
+  media::TensorOut& out = context.tensors.front();
+  if (segment == output.further.size()) {
+    if (output.varying) open_length(output, target, out);
+    return Done{};
+  }
+  media::Carried& carried = target.carried[errands_[output.further[segment].errand].from];
+  const config::Signature& signature = carried.signature();
+  out = {};
+  if (signature.kind() == config::SignatureKind::kBytes || !signature.is_fixed()) {
+    out.carried = &carried;
+    if (!config::layout_of(signature)) out.length = carried.length();  // pictures say their size as a whole
+    return Done{};
+  }
+  const Result<uint8_t*> opened = carried.open(signature.shape());
+  if (!opened) return opened.error();
+  out.memory = *opened;
+  return Done{};
+}
+
+void Plan::hand_on(const Output& output, size_t segment, const Target& target) const {
+  if (segment == output.further.size() || output.further[segment].chain) return;
+  const Errand& errand = errands_[output.further[segment].errand];
+  target.carried[errand.to].lie_at(
+      target.layout.sample_at(target.slot, output.tensors.front(), target.index, target.shape()));
+}
+
+Status Plan::run_turn(size_t turn, const Sample& sample, const Draws& draws, DecodeContext& context,
+                      const Target& target) const {
+  context.workspace.guard().begin();
+  const bool is_timed = context.untimed++ % media::kTimedEvery == 0;
+  Status made = Done{};
+  for (size_t i = 0; made && i < order_.size(); ++i) {
+    const Output& output = outputs_[order_[i]];
+    if (output.further.size() < turn || !output.further[turn - 1].chain) continue;
+    context.workspace.timer().set(is_timed ? output.times.get() : nullptr);
+    made = run_further(output, turn, sample, draws, context, target);
+    if (made) hand_on(output, turn, target);
+  }
+  context.workspace.timer().set(nullptr);
+  if (!made) clear_lengths(target);
+  return made;
+}
+
+// Others may write into what they have given for as long as they like, so that bytes are read from a copy. A tensor's
+// values may be anything.
+Status Plan::run_further(const Output& output, size_t turn, const Sample& sample, const Draws& draws,
+                         DecodeContext& context, const Target& target) const {
+  const Further& further = output.further[turn - 1];
+  const Errand& errand = errands_[further.errand];
+  media::Carried& given = target.carried[errand.to];
+  media::Value value;
+  media::Field field;
+  media::MemoryPart memory(&context.workspace.memory());
+  if (errand.gives.kind() == config::SignatureKind::kTensor) {
+    value.tensor = &given;
+  } else {
+    if (!memory.add(ByteBuffer::room_for(given.bytes()))) return media::no_room();
+    context.carried.resize(given.bytes());
+    if (given.bytes() > 0) std::memcpy(context.carried.data(), given.memory(), given.bytes());
+    field.bytes = value.bytes = {context.carried.data(), given.bytes()};
+    field.number = fetched_.size() + further.errand;
+  }
+  if (const Status opened = open_tensors(output, turn, context, target); !opened) return opened;
+  return further.chain->run(value, {.sample = sample.id,
+                                    .draws = draws,
+                                    .workspace = context.workspace,
+                                    .field = &field,
+                                    .tensors = context.tensors,
+                                    .part = part_of(sample),
+                                    .shape = target.shape()});
+}
+
+}  // namespace spdld::pipeline
