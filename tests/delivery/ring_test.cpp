@@ -76,6 +76,26 @@ TEST_CASE("a release of another generation, slot or reader changes nothing") {
   CHECK_FALSE(ring.release(id, lease));  // twice
 }
 
+TEST_CASE("a reader that never joined, or has left, changes nothing") {
+  Ring ring = make_ring(2, 1);
+  Trainer trainer, late;
+  const auto gone = ring.join(late);
+  ring.leave(gone);
+  const auto id = ring.join(trainer);
+  fill(ring, 0);
+  for (const auto nobody : {gone, id + 7}) {
+    ring.note_progress(nobody, 1, 1'000'000);
+    ring.pause(nobody, 1, {}, {});
+    ring.resume(nobody);
+    ring.begin(nobody);
+    ring.dismiss(nobody, {});
+    CHECK(ring.behind(nobody) == 0);
+  }
+  CHECK(ring.statistics().starved_ns == 0);
+  CHECK(late.sent.empty());
+  CHECK(ring.release(id, trainer.leases.at(0)));
+}
+
 TEST_CASE("a slot of several readers is free once all have given it back, or have gone") {
   Ring ring = make_ring(1, 3);
   Trainer a, b, c;

@@ -143,7 +143,11 @@ TEST_CASE("where the client pushes the order, the number of a sample is its plac
 
 // A batch of pictures of 4 x 6 pixels whose sample at position p has p boxes, numbered 10 p + i, with masks.
 struct MosaicBatch {
-  static config::PipelineSpec spec() {
+  static constexpr const char* kMosaic =
+      "mosaic\", images = [\"image\"], boxes = \"boxes\", labels = [\"labels\", \"masks\"], min_part = 0";
+
+  // `op`: the operation's name, a quotation mark, and its parameters.
+  static config::PipelineSpec spec(const std::string& op, int group) {
     const auto list = [](const std::string& name, const std::string& ops, int most, const std::string& form) {
       return "[[output]]\nname = \"" + name + "\"\nfrom = \"" + name + "\"\nview = \"v\"\nops = [" + ops + "]\n" +
              form + "\nlength_max = " + std::to_string(most) + "\n";
@@ -155,15 +159,14 @@ struct MosaicBatch {
             list("boxes", "{ op = \"boxes\" }", 20, "ragged = true") +
             list("labels", "{ op = \"keep-with\", of = \"boxes\" }", 12, "pad = \"longest\"") +
             list("masks", "{ op = \"instance-masks\", of = \"boxes\" }", 20, "ragged = true") +
-            "[batch]\nsize = 8\ngroup = 4\nlam = \"lam\"\nops = [{ op = \"mosaic\", images = [\"image\"], boxes = "
-            "\"boxes\", labels = [\"labels\", \"masks\"], min_part = 0 }]\n",
+            "[batch]\nsize = 8\ngroup = " + std::to_string(group) + "\nlam = \"lam\"\nops = [{ op = \"" + op + " }]\n",
         "m.toml");
     INFO(loaded.sentences());
     REQUIRE(loaded);
     return *loaded.value;
   }
 
-  MosaicBatch() {
+  explicit MosaicBatch(const std::string& op = kMosaic, int group = 4) : mixer(spec(op, group), layout) {
     slot.memory.resize(layout.slot_bytes());
     slot.of.contents = {};
     batch::clear(layout, slot.of.contents);
@@ -231,7 +234,7 @@ struct MosaicBatch {
        {.name = "sample_id", .dtype = config::DType::kInt64, .sample_shape = {}, .sample_bytes = 8}},
       8,
       1 << 20};
-  pipeline::Mixer mixer{spec(), layout};
+  pipeline::Mixer mixer;
   Slot slot;
 };
 
@@ -277,6 +280,43 @@ TEST_CASE("a mosaic has the pictures and the lists of a sample and of the three 
     }
   }
   CHECK(full > 0);
+}
+
+// The same, where objects of the sample before are pasted.
+struct PasteBatch : MosaicBatch {
+  PasteBatch()
+      : MosaicBatch(
+            "copy-paste\", masks = \"masks\", images = [\"image\"], boxes = \"boxes\", labels = [\"labels\", "
+            "\"masks\"]",
+            2) {}
+};
+
+TEST_CASE("objects of the sample before cover pictures and masks, where their masks lie") {
+  PasteBatch batch;
+  batch.run(2);  // sample 1 has an object that is its whole picture; sample 0 has none
+  const bool is_pasted = batch.length(0, 0) == 1;
+  CHECK(batch.length(0, 1) == 1);
+  size_t pasted = is_pasted ? 1 : 0;
+  for (int i = 0; i < 24; ++i) CHECK(batch.at(0, 0)[i] == (is_pasted ? 1 : 0));
+  // Sample 2 has two objects that cover it, and sample 3 has three: those that are pasted hide all below them.
+  PasteBatch more;
+  more.run(8);
+  for (uint64_t p = 2; p < 8; ++p) {
+    const uint64_t partner = p % 2 == 0 ? p + 1 : p - 1;
+    const uint8_t shown = *more.at(0, p);
+    for (int i = 0; i < 24; ++i) REQUIRE(more.at(0, p)[i] == shown);
+    REQUIRE((shown == p || shown == partner));
+    if (shown == p) CHECK(more.length(0, p) == p);
+    if (shown == partner) {
+      ++pasted;
+      CHECK(more.length(0, p) >= 1);
+      CHECK(more.length(0, p) <= partner);
+      int64_t label = 0;
+      std::memcpy(&label, more.at(3, p), 8);
+      CHECK(label / 10 == static_cast<int64_t>(partner));
+    }
+  }
+  CHECK(pasted > 0);
 }
 
 TEST_CASE("rows that one of a mosaic's lists lacks are left out of all of them") {
