@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -67,7 +68,8 @@ void Carried::give_back() {
 }
 
 Result<uint8_t*> Carried::take(uint64_t bytes) {
-  if (taken_ < bytes || memory_ == nullptr || taken_ == 0) {
+  const bool lies_elsewhere = memory_ != nullptr && taken_ == 0;
+  if (!lies_elsewhere && taken_ < std::max<uint64_t>(bytes, 1)) {
     give_back();
     const uint64_t wanted = std::max<uint64_t>(bytes, 1);
     memory_ = scratch_->take(wanted);

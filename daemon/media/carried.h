@@ -38,7 +38,8 @@ class Carried {
   Result<uint8_t*> open(std::span<const int64_t> shape);
   // Of a tensor whose samples differ in their first dimension alone.
   Result<uint8_t*> open_rows(uint64_t rows);
-  // The tensor has the signature's one shape, and lies there: in memory that stays somebody else's.
+  // The tensor has the signature's one shape, and is to lie there, in memory that stays somebody else's: open() gives
+  // it.
   void lie_at(uint8_t* memory);
   void give_back();
 
@@ -53,7 +54,8 @@ class Carried {
   ScratchMemory* scratch_;
   const config::Signature* signature_;
   uint8_t* memory_ = nullptr;
-  uint64_t bytes_ = 0, taken_ = 0;  // taken_: 0: the memory is somebody else's, or there is none
+  uint64_t bytes_ = 0;
+  uint64_t taken_ = 0;  // of the scratch; 0: the memory is somebody else's, or there is none
   std::vector<int64_t> shape_;
   uint32_t length_ = 0;
 };

@@ -17,8 +17,7 @@ struct Errand {
   std::string output;         // its name
   std::span<const config::OperationSpec> ops;
   config::Signature takes, gives;  // of kBytes or kTensor
-  // Places in Passage::carried: of what it takes, and of what it gives. The latter may lie in the slot already, and
-  // then has its one shape.
+  // Places in Passage::carried: of what it takes, and of what it gives.
   size_t from = 0, to = 0;
 };
 

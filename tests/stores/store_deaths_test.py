@@ -81,7 +81,7 @@ class Deaths(StoreCase):
         until(lambda: daemon.status()["stores"][0]["under_way"] == 0, "the reads are given up", 5)
         status = daemon.status()
         self.assertEqual([session for session in status["sessions"] if session["attachments"]], [])
-        self.assertEqual(status["memory"]["inflight_bytes"], 0)
+        until(lambda: daemon.status()["memory"]["inflight_bytes"] == 0, "the samples are let go", 5)
         self.assertEqual(daemon.describe("pictures")["rings"], [])
         until(lambda: self.proxy.counts()["in_flight"] == 0, "the connections are closed", 5)
         self.proxy.set()

@@ -104,12 +104,8 @@ inline Status do_errand(const pipeline::Errand& errand, std::vector<media::Carri
   Piece piece{{from.memory(), from.memory() + from.bytes()}, {from.shape().begin(), from.shape().end()}};
   if (from.bytes() > 0) std::memset(from.memory(), 0xa5, from.bytes());  // it is the errand's own to change
   for (const config::OperationSpec& op : errand.ops) work_on(piece, op.op);
-  const bool is_there =
-      to.memory() != nullptr && to.signature().kind() == config::SignatureKind::kTensor && to.signature().is_fixed();
-  const Result<uint8_t*> room = is_there ? Result<uint8_t*>(to.memory())
-                                : errand.gives.kind() == config::SignatureKind::kBytes
-                                    ? to.open_bytes(piece.bytes.size())
-                                    : to.open(piece.shape);
+  const bool is_bytes = errand.gives.kind() == config::SignatureKind::kBytes;
+  const Result<uint8_t*> room = is_bytes ? to.open_bytes(piece.bytes.size()) : to.open(piece.shape);
   if (!room) return room.error();
   if (!piece.bytes.empty()) std::memcpy(*room, piece.bytes.data(), piece.bytes.size());
   return Done{};
