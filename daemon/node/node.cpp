@@ -124,6 +124,7 @@ Node::Node(Options options)
                   .cache = *cache_,
                   .fetch_max = options_.settings.fetch_concurrency,
                   .listings = listings_folder(options_.settings),
+                  .delegates = options_.delegates,
                   .more_stages = options_.more_stages},
                  stores_, pipeline_limits(options_.settings, decode_memory_)),
       seating_({.loop = loop_,

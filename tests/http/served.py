@@ -43,12 +43,21 @@ class ServedCase(unittest.TestCase):
                          "the daemon does not serve HTTP")
         cls.port = int(found[1])
         file = cls.folder / "small.toml"
-        file.write_text(pipeline_text(cls.folder / "pictures", epochs=0))
-        trainer = subprocess.Popen([cls.options.ctl, "bench", file, "--epochs", "1000000000"], stdout=subprocess.DEVNULL,
-                                   stderr=subprocess.DEVNULL, env=cls.daemon.environment())
+        file.write_text(cls.pipeline())
+        trainer = subprocess.Popen(cls.trainer(file), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                   env=cls.daemon.environment())
         cls.addClassCleanup(trainer.wait)
         cls.addClassCleanup(trainer.kill)
         wait_for(lambda: cls.samples() > 100, "the trainer gets nothing")
+
+    @classmethod
+    def pipeline(cls):
+        return pipeline_text(cls.folder / "pictures", epochs=0)
+
+    @classmethod
+    def trainer(cls, file):
+        """The command line of the trainer."""
+        return [cls.options.ctl, "bench", file, "--epochs", "1000000000"]
 
     @classmethod
     def ask(cls, target, token=TOKEN):

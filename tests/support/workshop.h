@@ -74,8 +74,8 @@ inline void work_on(Piece& piece, std::string_view op) {
     return all;
   };
   const auto write = [&](const std::vector<int64_t>& all) {
-    piece.bytes.resize(all.size() * sizeof(int64_t));
-    if (!all.empty()) std::memcpy(piece.bytes.data(), all.data(), piece.bytes.size());
+    const auto* const first = reinterpret_cast<const uint8_t*>(all.data());
+    piece.bytes.assign(first, first + all.size() * sizeof(int64_t));
   };
   if (op == "reverse") std::reverse(piece.bytes.begin(), piece.bytes.end());
   if (op == "negate")

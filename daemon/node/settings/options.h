@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "config/daemon_settings.h"
+#include "daemon/pipeline/delegate.h"
 #include "daemon/pipeline/executor.h"
 #include "daemon/pipeline/stage.h"
 
@@ -22,6 +23,8 @@ struct Options {
   // Further stages of every pipeline, and the executors that work there. The node ends before the things that they use.
   std::vector<pipeline::StageMaker> more_stages = {};
   std::vector<pipeline::Executor> more_executors = {};
+  // Of executors that have operations. As above.
+  pipeline::DelegateMakers delegates = {};
 };
 
 }  // namespace spdld::node
