@@ -14,7 +14,8 @@ struct SharedStep {
 
 inline constexpr SharedStep kResampleStep = {
     "resample", "all that is done with decoded pixels but adjustments: crops, resizes, flips, and the tensor's values"};
-inline constexpr SharedStep kStoreStep = {"store", "an integer is written into its tensor"};
+inline constexpr SharedStep kStoreStep = {
+    "store", "an integer, or a tensor that another executor gives, is written into its place"};
 
 inline constexpr std::array kSharedSteps = {kResampleStep, kStoreStep};
 

@@ -47,13 +47,17 @@ class CarryBytes final : public Node {
 class TakeTensor final : public Node {
  public:
   TakeTensor(const config::Signature& takes, std::string output)
-      : varies_(!takes.dimensions.empty() && !takes.dimensions.front().is_fixed()), output_(std::move(output)) {}
+      : varies_(!takes.dimensions.empty() && !takes.dimensions.front().is_fixed()),
+        shapes_(takes.tensor().shapes),
+        output_(std::move(output)) {}
 
  private:
   Status run(Value& value, const Call& call) const override {
     const TensorOut& out = call.tensors.front();
     uint64_t bytes = value.tensor->bytes();
-    if (varies_) {
+    if (!shapes_.empty() && !std::ranges::equal(value.tensor->shape(), shapes_.at(call.shape)))
+      return of_output(output_, {Trouble::kContent, "its shape is not the one that all samples of its batch have"});
+    if (varies_ && shapes_.empty()) {
       const uint64_t rows = *value.tensor->length();
       const Result<uint64_t> taken = out.take(rows);
       if (!taken) return of_output(output_, taken.error());
@@ -64,6 +68,7 @@ class TakeTensor final : public Node {
   }
 
   const bool varies_;
+  const std::vector<std::vector<int64_t>> shapes_;  // of batches; empty: all have one
   const std::string output_;
 };
 

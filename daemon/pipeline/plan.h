@@ -149,7 +149,7 @@ class Plan {
 
   Output compile(const config::OutputSpec& spec, std::span<const config::OutputSpec> all,
                  const source::Listing& listing);
-  // The segments of an output from `at` on.
+  // The segments of an output behind its first one.
   std::vector<Further> compile_further(const config::OutputSpec& spec, std::span<const config::Segment> segments,
                                        const config::Followed& followed);
   size_t fetch_index(source::FieldId field);

@@ -75,13 +75,15 @@ Status Plan::open_tensors(const Output& output, size_t segment, DecodeContext& c
   }
   media::Carried& carried = target.carried[errands_[output.further[segment].errand].from];
   const config::Signature& signature = carried.signature();
+  const bool is_bytes = signature.kind() == config::SignatureKind::kBytes;
+  const auto shapes = config::shapes_of(signature);
   out = {};
-  if (signature.kind() == config::SignatureKind::kBytes || !signature.is_fixed()) {
+  if (is_bytes || (!signature.is_fixed() && shapes.empty())) {
     out.carried = &carried;
     if (!config::layout_of(signature)) out.length = carried.length();  // pictures say their size as a whole
     return Done{};
   }
-  const Result<uint8_t*> opened = carried.open(signature.shape());
+  const Result<uint8_t*> opened = carried.open(shapes.empty() ? signature.shape() : shapes[target.shape()]);
   if (!opened) return opened.error();
   out.memory = *opened;
   return Done{};

@@ -61,8 +61,8 @@ struct PlanRig {
     return run(std::span(reinterpret_cast<const uint8_t*>(text.data()), text.size()));
   }
   std::vector<uint8_t> tensor(size_t number = 0, uint64_t index = 1) {
-    const uint8_t* const at = layout.sample_at(slot.data(), number, index);
-    return {at, at + layout.bytes_of(number, 0)};
+    const uint8_t* const at = layout.sample_at(slot.data(), number, index, contents.shape);
+    return {at, at + layout.bytes_of(number, contents.shape)};
   }
   int64_t integer(size_t number = 0) {
     int64_t value = 0;
@@ -148,6 +148,28 @@ TEST_CASE("a picture of its own size passes as it is") {
     REQUIRE(rig.run(jpeg));
     CHECK(rig.tensor() == piece.bytes);
   }
+}
+
+TEST_CASE("pictures that have the size of their batch pass another executor, and keep it") {
+  open_workshop();
+  const auto sized =
+      op("random-resized-crop", {{"size", std::vector<double>{8, 6}}, {"by_epoch", std::string("2:4x10")}});
+  PlanRig plain({picture({op("decode-image"), sized, op("convert")})});
+  PlanRig rig({picture({op("decode-image"), sized, op("convert"), op("negate")})});
+  CHECK(rig.plan.goes_on(1));
+  for (const uint32_t shape : {0u, 1u, 0u}) {
+    batch::clear(plain.layout, plain.contents, shape);
+    batch::clear(rig.layout, rig.contents, shape);
+    REQUIRE(plain.run(photo()));
+    REQUIRE(rig.run(photo()));
+    CHECK(rig.tensor().size() == (shape == 0 ? 144 : 120));
+    CHECK(rig.tensor() == inverted(plain.tensor()));
+  }
+  PlanRig turned({picture({op("decode-image"), sized, op("convert"), op("transpose")})});
+  const Status status = turned.run(photo());
+  REQUIRE_FALSE(status);
+  CHECK(status.error().trouble == Trouble::kContent);
+  CHECK_THAT(status.error().message, Contains("'picture'") && Contains("that all samples of its batch have"));
 }
 
 TEST_CASE("bytes go to another executor, and come back as bytes, from which pictures are decoded") {

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Operations of an executor that no room of the daemon knows: workshop_daemon has some, and all that is told names their stages."""
+"""Operations of an executor that no room of the daemon knows: workshop_daemon has some. All that is told names their stages."""
 import json
 import subprocess
 import sys

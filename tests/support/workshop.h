@@ -43,6 +43,7 @@ inline std::string count(const config::OperationSpec&, config::Signature& signat
 //   reverse   bytes, from the last one to the first
 //   negate    a tensor of bytes, each value x as 255 - x
 //   cut       a picture of any size: the four by four pixels in its upper left corner
+//   transpose a picture, which says that its height is its width
 //   double    int64 numbers, each twice as large
 //   count     int64 []: how many numbers there are along the first dimension
 inline void open_workshop() {
@@ -60,6 +61,7 @@ inline void open_workshop() {
     add("reverse", SignatureKind::kBytes, SignatureKind::kBytes, keep);
     add("negate", SignatureKind::kTensor, SignatureKind::kTensor, keep);
     add("cut", SignatureKind::kTensor, SignatureKind::kTensor, cut);
+    add("transpose", SignatureKind::kTensor, SignatureKind::kTensor, keep);
     add("double", SignatureKind::kTensor, SignatureKind::kTensor, keep);
     add("count", SignatureKind::kTensor, SignatureKind::kTensor, count);
     return true;
@@ -88,6 +90,7 @@ inline void work_on(Piece& piece, std::string_view op) {
     }
     piece = {std::move(corner), {4, 4, 3}};
   }
+  if (op == "transpose") std::swap(piece.shape[0], piece.shape[1]);
   if (op == "double") {
     std::vector<int64_t> all = numbers();
     for (int64_t& number : all) number *= 2;

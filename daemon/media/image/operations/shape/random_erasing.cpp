@@ -69,7 +69,7 @@ class RandomErasing final : public media::Node {
   Status run(media::Value&, const media::Call& call) const override {
     Draw draw = call.draws.named(draw_);
     if (draw.uniform(0, 1) >= probability_) return Done{};
-    if (const std::optional<Box> box = draw_box(draw)) erase(*box, draw, call.tensors.front().memory);
+    if (const std::optional<Box> box = draw_box(draw)) erase(*box, draw, call.tensors.front().at());
     return Done{};
   }
 
