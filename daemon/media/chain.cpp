@@ -56,7 +56,7 @@ class TakeTensor final : public Node {
     const TensorOut& out = call.tensors.front();
     uint64_t bytes = value.tensor->bytes();
     if (!shapes_.empty() && !std::ranges::equal(value.tensor->shape(), shapes_.at(call.shape)))
-      return of_output(output_, {Trouble::kContent, "its shape is not the one that all samples of its batch have"});
+      return of_output(output_, {Trouble::kContent, "its shape differs from the shape of its batch"});
     if (varies_ && shapes_.empty()) {
       const uint64_t rows = *value.tensor->length();
       const Result<uint64_t> taken = out.take(rows);
