@@ -352,7 +352,7 @@ void Plan::open_length(const Output& output, const Target& target, media::Tensor
   out.too_long = output.too_long;
 }
 
-Status Plan::begin(const Output& output, const Sample& sample, DecodeContext& context, Start& start) const {
+Status Plan::begin(const Output& output, const Sample& sample, DecodeContext& context, Start& start) {
   media::Value& value = start.value;
   if (output.json && output.chain.reads_json()) {
     value.json = &start.place.emplace(text::JsonPlace{context.json[output.json->field], output.json->steps});

@@ -171,7 +171,7 @@ class Plan {
                      DecodeContext& context, const Target& target) const;
   // The value that an output's chain starts from, and the field or the reader that holds the value.
   struct Start;
-  Status begin(const Output& output, const Sample& sample, DecodeContext& context, Start& start) const;
+  static Status begin(const Output& output, const Sample& sample, DecodeContext& context, Start& start);
   Status advise(const Sample& sample, const Draws& draws, DecodeContext& context) const;
   Status announce(const Sample& sample, const Draws& draws, DecodeContext& context, const Target& target) const;
   RowPart part_of(const Sample& sample) const { return has_rows_ ? sample.listing.part_of(sample.id) : RowPart(); }

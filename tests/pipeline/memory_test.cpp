@@ -6,6 +6,7 @@
 #include "config/checks/load.h"
 #include "tests/pipeline/rig.h"
 #include "tests/support/makers/png_maker.h"
+#include "tests/support/soon.h"
 
 namespace spdld::memory_test {
 
@@ -73,8 +74,12 @@ TEST_CASE("samples that need more than there is room for wait, and come in order
   {
     Given given = pictures(budget);
     given.threads = 4;
+    Asker hog;
+    REQUIRE(budget->hold(hog, one));
     Rig rig(given);
     rig.fill_all();
+    CHECK(soon([&] { return budget->waits() > 0; }));
+    budget->give_back(hog);
     check_all(rig, 12);
     CHECK(rig.pipeline->statistics().memory_waits.value() == 0);  // the machine was not short of memory
   }

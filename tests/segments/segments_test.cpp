@@ -251,6 +251,11 @@ TEST_CASE("what is carried has the shape that its signature says") {
   CHECK_FALSE(refused({7, 5, 2}).empty());
   CHECK_THAT(refused({int64_t{1} << 60, 5, 3}), Contains("too large"));
   CHECK_THAT(refused({int64_t{1} << 33, 5, 3}), Contains("too large"));
+  const config::Signature cube =
+      config::tensor(config::DType::kInt16, {config::Dimension(), config::Dimension(), config::Dimension()});
+  media::Carried huge(scratch, cube);
+  CHECK_FALSE(huge.open(std::vector<int64_t>{int64_t{1} << 31, int64_t{1} << 31, 2}));  // 2^64 bytes
+  CHECK(scratch.taken() == 1);
   media::Carried moved(std::move(carried));
   CHECK(moved.open_bytes(5));
   CHECK(moved.bytes() == 5);
