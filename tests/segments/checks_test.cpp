@@ -96,6 +96,8 @@ TEST_CASE("an error is told at the place where its operation was written") {
   expect_complaints(load_with_ops(R"({ op = "decode-image" }, { op = "negate" })"), {{11, "output[0].ops", "differ"}});
   expect_complaints(load_with_ops(R"({ op = "decode-image" }, { op = "convert" })"),
                     {{11, "output[0].ops[1]", "size is not fixed"}});
+  expect_complaints(load_with_ops(R"({ op = "decode-image" }, { op = "negate" }, { op = "random-erasing" })"),
+                    {{11, "output[0].ops[2]", "one picture of one size"}});
   expect_complaints(load_with_ops(R"({ op = "reverse" })"), {{11, "output[0].ops", "bytes of any length"}});
 }
 

@@ -6,6 +6,7 @@
 
 #include "tests/pipeline/rig.h"
 #include "tests/support/makers/jpeg_maker.h"
+#include "tests/support/soon.h"
 #include "tests/support/workshop.h"
 
 namespace spdld::segments_test {
@@ -17,10 +18,15 @@ using Catch::Contains;
 namespace {
 
 config::OperationSpec op(const std::string& name, config::Parameters parameters = {}) {
-  if (const config::OperationType* type = config::find_operation(name))
-    for (const auto& parameter : type->parameters)
-      if (parameter.fallback && !parameters.contains(parameter.name))
-        parameters.emplace(parameter.name, *parameter.fallback);
+  const config::OperationType* const type = config::find_operation(name);
+  REQUIRE(type != nullptr);
+  const size_t given = parameters.size();
+  for (const auto& parameter : type->parameters)
+    if (parameter.fallback) parameters.emplace(parameter.name, *parameter.fallback);
+  const auto has_no_fallback = [](const auto& parameter) { return !parameter.fallback; };
+  const auto needed = std::ranges::count_if(type->parameters, has_no_fallback);
+  REQUIRE(parameters.size() <= type->parameters.size());  // else one has a name that is none
+  REQUIRE(given >= static_cast<size_t>(needed));
   return {name, std::move(parameters), {}};
 }
 
@@ -115,7 +121,9 @@ TEST_CASE("a picture of one size goes to another executor, which writes the slot
 
 TEST_CASE("decode threads go on with what another executor gives, in so many turns as are wanted") {
   open_workshop();
-  const auto erase = op("random-erasing", {{"probability", 1.0}});
+  const auto erase = op("random-erasing", {{"p", 1.0},
+                                           {"scale", std::vector<double>{0.3, 0.3}},
+                                           {"ratio", std::vector<double>{1, 1}}});  // four by four pixels
   PlanRig plain({picture({op("decode-image"), resize(8, 6), op("convert"), erase})});
   REQUIRE(plain.run(photo()));
   PlanRig rig(
@@ -127,6 +135,10 @@ TEST_CASE("decode threads go on with what another executor gives, in so many tur
   CHECK_FALSE(rig.plan.goes_on(2));
   REQUIRE(rig.run(photo()));
   CHECK(rig.tensor() == inverted(plain.tensor()));
+  PlanRig last({picture({op("decode-image"), resize(8, 6), op("convert"), op("negate"), erase})});
+  CHECK(last.plan.goes_on(1));
+  REQUIRE(last.run(photo()));
+  CHECK(last.tensor() != inverted(plain.tensor()));  // what is erased has its colour behind the negation
 }
 
 TEST_CASE("a picture of its own size passes as it is") {
@@ -359,7 +371,10 @@ TEST_CASE("little memory between segments makes samples wait, and none is lost")
   Workshop workshop(2, 4);
   {
     Rig rig(given_with(workshop));
+    uint8_t* const hogs[] = {workshop.scratch().take(1), workshop.scratch().take(1)};  // a sample needs three
     rig.fill_all();
+    CHECK(soon([&] { return workshop.scratch().refused() > 0; }));
+    for (uint8_t* const hog : hogs) workshop.scratch().give_back(hog, 1);
     for (int i = 0; i < 7; i++) {
       rig.tick_until_ready();
       const Received batch = rig.take();

@@ -28,7 +28,7 @@ bool holds_fractions(DType dtype) {
 }
 
 std::string bind_erasing(const OperationSpec& spec, Signature& signature) {
-  if (!layout_of(signature))
+  if (!layout_of(signature) || !signature.is_fixed())
     return "works on the tensor of one picture of one size: it must stand behind normalize or convert";
   const std::string dtype(dtype_name(signature.dtype()));
   if (spec.text("noise") != "none" && !holds_fractions(signature.dtype()))
