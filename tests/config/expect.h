@@ -32,20 +32,20 @@ void expect_complaints(const Loaded<T>& loaded, const std::vector<Expected>& exp
 
 // Lines 1 to 13; each case puts its own text in the place of one of them.
 inline const std::vector<std::string>& plain_lines() {
-  static const std::vector<std::string> lines = {"name = \"train\"",                   // 1
-                                                 "seed = 7",                           // 2
-                                                 "[source]",                           // 3
-                                                 "type = \"image-folder\"",            // 4
-                                                 "uri = \"/data/train\"",              // 5
-                                                 "[order]",                            // 6
-                                                 "epochs = 2",                         // 7
-                                                 "[[output]]",                         // 8
-                                                 "name = \"image\"",                   // 9
-                                                 "from = \"image\"",                   // 10
-                                                 "ops = [{ op = \"decode-image\" }, "  // 11
-                                                 "{ op = \"resize\", size = [32, 48] }]",
-                                                 "[batch]",    // 12
-                                                 "size = 8"};  // 13
+  static const std::vector<std::string> lines = {
+      "name = \"train\"",                                                        // 1
+      "seed = 7",                                                                // 2
+      "[source]",                                                                // 3
+      "type = \"image-folder\"",                                                 // 4
+      "uri = \"/data/train\"",                                                   // 5
+      "[order]",                                                                 // 6
+      "epochs = 2",                                                              // 7
+      "[[output]]",                                                              // 8
+      "name = \"image\"",                                                        // 9
+      "from = \"image\"",                                                        // 10
+      R"(ops = [{ op = "decode-image" }, { op = "resize", size = [32, 48] }])",  // 11
+      "[batch]",                                                                 // 12
+      "size = 8"};                                                               // 13
   return lines;
 }
 

@@ -360,7 +360,7 @@ TEST_CASE("a sample whose errand finds bad content is substituted, and the error
     CHECK(batch.values == turned(batch.ids));
     seen.insert(batch.ids.begin(), batch.ids.end());
   }
-  CHECK(seen.count(5) == 0);
+  CHECK_FALSE(seen.contains(5));
   CHECK(seen.size() == 20);
   const auto errors = rig.pipeline->errors().entries();
   REQUIRE(errors.size() == 1);
