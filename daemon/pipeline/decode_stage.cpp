@@ -33,7 +33,7 @@ StageAccount account_of_transform(size_t turn) {
 
 Status DecodeStage::run(Passage& passage, const Draws& draws, DecodeContext& context,
                         const Plan::Target& target) const {
-  return plan_.run({*passage.listing, passage.sample, passage.held}, draws, context, target);
+  return plan().run({*passage.listing, passage.sample, passage.held}, draws, context, target);
 }
 
 bool DecodeStage::end(Passage& passage, uint64_t took_ns, Status& status) const {
@@ -46,7 +46,7 @@ bool DecodeStage::end(Passage& passage, uint64_t took_ns, Status& status) const 
 
 Status TransformStage::run(Passage& passage, const Draws& draws, DecodeContext& context,
                            const Plan::Target& target) const {
-  return plan_.run_turn(turn_, {*passage.listing, passage.sample, passage.held}, draws, context, target);
+  return plan().run_turn(turn_, {*passage.listing, passage.sample, passage.held}, draws, context, target);
 }
 
 }  // namespace spdld::pipeline

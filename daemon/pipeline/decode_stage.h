@@ -19,16 +19,17 @@ class DecodeStage final : public PoolStage {
   // `caching` and `lane` are borrowed. The lane counts all the work of the pipeline's threads, this stage's alone where
   // no other stage has a turn of them.
   DecodeStage(const Uses& uses, const Caching& caching, const FairPool::Lane& lane)
-      : PoolStage(account_of_decode(), uses, 0), plan_(uses.plan), caching_(caching), lane_(lane) {}
+      : PoolStage(account_of_decode(), uses, 0), caching_(caching), lane_(lane) {}
 
-  uint64_t busy_ns() const override { return plan_.errands().empty() ? lane_.busy_ns().value() : PoolStage::busy_ns(); }
+  uint64_t busy_ns() const override {
+    return plan().errands().empty() ? lane_.busy_ns().value() : PoolStage::busy_ns();
+  }
 
  private:
   bool begin(Passage& passage) override { return caching_.settle(passage, passage.found, passage.held); }
   Status run(Passage& passage, const Draws& draws, DecodeContext& context, const Plan::Target& target) const override;
   bool end(Passage& passage, uint64_t took_ns, Status& status) const override;
 
-  const Plan& plan_;
   const Caching& caching_;
   const FairPool::Lane& lane_;
 };
@@ -36,15 +37,13 @@ class DecodeStage final : public PoolStage {
 // The work of the decode threads behind a turn of errands.
 class TransformStage final : public PoolStage {
  public:
-  TransformStage(const Uses& uses, size_t turn)
-      : PoolStage(account_of_transform(turn), uses, turn), plan_(uses.plan), turn_(turn) {}
+  TransformStage(const Uses& uses, size_t turn) : PoolStage(account_of_transform(turn), uses, turn), turn_(turn) {}
   // The results of the errands are there.
   bool tries_again_here() const override { return true; }
 
  private:
   Status run(Passage& passage, const Draws& draws, DecodeContext& context, const Plan::Target& target) const override;
 
-  const Plan& plan_;
   const size_t turn_;
 };
 

@@ -3,9 +3,9 @@
 #pragma once
 
 #include <cstddef>
-#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "config/operation.h"
 
@@ -15,7 +15,7 @@ struct Errand {
   std::string_view executor;  // OperationType::executor
   size_t turn = 1;            // how many segments of others are before it in its output, and itself
   std::string output;         // its name
-  std::span<const config::OperationSpec> ops;
+  std::vector<config::OperationSpec> ops;
   config::Signature takes, gives;  // of kBytes or kTensor
   // Places in Passage::carried: of what it takes, and of what it gives.
   size_t from = 0, to = 0;

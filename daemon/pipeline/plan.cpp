@@ -44,10 +44,10 @@ void store(uint8_t* at, T value) {
 }  // namespace
 
 Plan::Plan(const config::PipelineSpec& spec, const source::Listing& listing, const std::stop_token& stop)
-    : side_files_(listing.shared_bounds(), stop), has_rows_(listing.has_rows()), specs_(spec.outputs) {
-  config::Views views = config::views_of(specs_);
-  for (size_t i = 0; i < specs_.size(); ++i) {
-    outputs_.push_back(compile(specs_[i], specs_, listing));
+    : side_files_(listing.shared_bounds(), stop), has_rows_(listing.has_rows()) {
+  config::Views views = config::views_of(spec.outputs);
+  for (size_t i = 0; i < spec.outputs.size(); ++i) {
+    outputs_.push_back(compile(spec.outputs[i], spec.outputs, listing));
     outputs_.back().view = views.number[i];
   }
   order_ = std::move(views.order);
@@ -280,7 +280,7 @@ Status Plan::run(const Sample& sample, const Draws& draws, DecodeContext& contex
     context.workspace.timer().set(is_timed ? output.times.get() : nullptr);
     made = run_output(output, sample, draws, context, target);
     if (is_timed) output.times->add_sample();
-    if (made && !output.further.empty()) hand_on(output, 0, target);
+    if (made) hand_on(output, 0, target);
   }
   context.workspace.timer().set(nullptr);
   if (!made) {

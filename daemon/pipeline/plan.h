@@ -39,7 +39,7 @@ struct DecodeContext {
   // Gives back larger buffers.
   void shrink(size_t bytes_max) {
     workspace.shrink(bytes_max);
-    carried.shrink(bytes_max);
+    given.shrink(bytes_max);
   }
 
   // The sample is done: what is kept for the next one has a bound.
@@ -52,7 +52,7 @@ struct DecodeContext {
   media::Workspace workspace;
   std::vector<text::JsonReader> json;  // by field that holds JSON
   std::unique_ptr<media::MemoryPart> json_memory = std::make_unique<media::MemoryPart>(&workspace.memory());
-  ByteBuffer carried;                     // bytes that another executor has given
+  ByteBuffer given;                       // bytes that another executor has given
   std::string name;                       // of the sample, where an output uses it
   std::vector<media::TensorOut> tensors;  // of the output that is made
   uint32_t untimed = 0;                   // samples since the last one whose operations were timed
@@ -184,7 +184,6 @@ class Plan {
   const bool has_rows_;  // samples are parts of records
   std::vector<FieldUse> fetched_;
   std::vector<batch::TensorPlace> tensors_;
-  const std::vector<config::OutputSpec> specs_;  // whose operations errands refer to
   std::vector<Output> outputs_;
   std::vector<Errand> errands_;
   std::vector<size_t> order_;            // in which a sample runs the outputs

@@ -16,7 +16,8 @@ void refuse_views(const config::OutputSpec& output, std::span<const config::Oper
                                             "outputs would have to wait for its geometry");
 }
 
-bool is_last_place_in_slot(const config::Signature& gives, const config::Segment& rest) {
+// Whether the errand's result is the sample's part of the batch as it is.
+bool may_write_slot(const config::Signature& gives, const config::Segment& rest) {
   return rest.count == 0 && gives.kind() == config::SignatureKind::kTensor && gives.is_fixed();
 }
 
@@ -31,18 +32,19 @@ std::vector<Plan::Further> Plan::compile_further(const config::OutputSpec& spec,
   for (size_t i = 1; i + 1 < segments.size(); i += 2) {
     const config::Segment &theirs = segments[i], &rest = segments[i + 1];
     refuse_views(spec, ops.subspan(rest.first, rest.count));
+    const auto theirs_ops = ops.subspan(theirs.first, theirs.count);
     const size_t from = 2 * errands_.size();
     errands_.push_back({.executor = theirs.executor,
                         .turn = all.size() + 1,
                         .output = spec.name,
-                        .ops = ops.subspan(theirs.first, theirs.count),
+                        .ops = {theirs_ops.begin(), theirs_ops.end()},
                         .takes = along[theirs.first],
                         .gives = along[rest.first],
                         .from = from,
                         .to = from + 1});
     Further further{errands_.size() - 1, std::nullopt};
     const bool is_last = i + 2 == segments.size();
-    if (!is_last || !is_last_place_in_slot(along[rest.first], rest))
+    if (!is_last || !may_write_slot(along[rest.first], rest))
       further.chain.emplace(
           media::Chain::Stretch{ops.subspan(rest.first, rest.count), along.subspan(rest.first, rest.count + 1),
                                 spec.name, 1 + config::extras_of(ops.first(rest.first)).size(), false, is_last},
@@ -127,9 +129,9 @@ Status Plan::run_further(const Output& output, size_t turn, const Sample& sample
     value.tensor = &given;
   } else {
     if (!memory.add(ByteBuffer::room_for(given.bytes()))) return media::no_room();
-    context.carried.resize(given.bytes());
-    if (given.bytes() > 0) std::memcpy(context.carried.data(), given.memory(), given.bytes());
-    field.bytes = value.bytes = {context.carried.data(), given.bytes()};
+    context.given.resize(given.bytes());
+    if (given.bytes() > 0) std::memcpy(context.given.data(), given.memory(), given.bytes());
+    field.bytes = value.bytes = {context.given.data(), given.bytes()};
     field.number = fetched_.size() + further.errand;
   }
   if (const Status opened = open_tensors(output, turn, context, target); !opened) return opened;

@@ -49,8 +49,8 @@ void tidy(DecodeContext& context) {
 
 PoolStage::PoolStage(StageAccount account, const Uses& uses, size_t turn) : Stage(std::move(account)), uses_(uses) {
   for (const Errand& errand : uses_.plan.errands()) {
-    if (errand.turn == turn + 1) written_.push_back(errand.from);
-    if (errand.turn == turn) read_.push_back(errand.to);
+    if (errand.turn == turn + 1) carried_.push_back(errand.from);
+    if (errand.turn == turn) carried_.push_back(errand.to);
   }
 }
 
@@ -64,8 +64,7 @@ StageOutcome PoolStage::start(Passage& passage, Caller& caller) {
 
 void PoolStage::let_go(Passage& passage, Keep /*keep*/) const {
   passage.room.give_back();
-  for (const size_t at : written_) passage.carried[at].give_back();
-  for (const size_t at : read_) passage.carried[at].give_back();
+  for (const size_t at : carried_) passage.carried[at].give_back();
 }
 
 StageOutcome PoolStage::work(Passage& passage, Caller& caller) {

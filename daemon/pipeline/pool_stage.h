@@ -36,6 +36,7 @@ class PoolStage : public Stage {
  protected:
   // `turn`: of the errands that are before its work; 0: none.
   PoolStage(StageAccount account, const Uses& uses, size_t turn);
+  const Plan& plan() const { return uses_.plan; }
 
  private:
   // Before the work: false: the sample's way begins anew.
@@ -49,7 +50,7 @@ class PoolStage : public Stage {
   Status try_run(Passage& passage, unsigned thread, uint64_t& parked_ns) const;
 
   const Uses uses_;
-  std::vector<size_t> written_, read_;  // places in Passage::carried
+  std::vector<size_t> carried_;  // places in Passage::carried that it has read or written
 };
 
 }  // namespace spdld::pipeline

@@ -59,6 +59,13 @@ class ServedCase(unittest.TestCase):
         """The command line of the trainer."""
         return [cls.options.ctl, "bench", file, "--epochs", "1000000000"]
 
+    def ctl(self, *words):
+        """What spdlctl prints."""
+        done = subprocess.run([self.options.ctl, *map(str, words)], capture_output=True, text=True, timeout=WAIT_S,
+                              env=self.daemon.environment())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
     @classmethod
     def ask(cls, target, token=TOKEN):
         """(status, type, text)"""

@@ -1,7 +1,6 @@
 #!/usr/bin/python3
 """Operations of an executor that no room of the daemon knows: workshop_daemon has some. All that is told names their stages."""
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -9,7 +8,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/http"))
 sys.path.insert(0, str(ROOT / "tests/support"))
 import cases
-from served import WAIT_S, ServedCase, wait_for
+from served import ServedCase, wait_for
 
 OPTIONS = cases.options("daemon", "ctl", "taker")
 STAGES = ["fetch", "decode", "work", "transform"]
@@ -47,12 +46,6 @@ ops = [{{ op = "decode-image" }}, {{ op = "cut" }}, {{ op = "random-erasing" }}]
 [batch]
 size = 4
 """
-
-    def ctl(self, *words):
-        done = subprocess.run([OPTIONS.ctl, *map(str, words)], capture_output=True, text=True, timeout=WAIT_S,
-                              env=self.daemon.environment())
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return done.stdout
 
     def test_describe_has_each_stage_and_counts_its_samples(self):
         described = json.loads(self.ctl("-o", "json", "describe", "small"))

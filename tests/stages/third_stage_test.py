@@ -1,7 +1,6 @@
 #!/usr/bin/python3
 """A stage that no room of the daemon knows is in everything that is told of a pipeline: graded_daemon has one."""
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -10,7 +9,7 @@ sys.path.insert(0, str(ROOT / "tests/http"))
 sys.path.insert(0, str(ROOT / "tests/support"))
 import browser
 import cases
-from served import TOKEN, WAIT_S, ServedCase, wait_for
+from served import TOKEN, ServedCase, wait_for
 
 OPTIONS = cases.options("daemon", "ctl")
 
@@ -18,12 +17,6 @@ OPTIONS = cases.options("daemon", "ctl")
 class ThirdStage(ServedCase):
     """Two graders take two milliseconds a sample, and no more than two may be there: grading limits."""
     options = OPTIONS
-
-    def ctl(self, *words):
-        done = subprocess.run([OPTIONS.ctl, *map(str, words)], capture_output=True, text=True, timeout=WAIT_S,
-                              env=self.daemon.environment())
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return done.stdout
 
     def test_describe_and_the_tuning_have_it(self):
         text = self.ctl("describe", "small")

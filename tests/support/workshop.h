@@ -114,7 +114,7 @@ inline Status do_errand(const pipeline::Errand& errand, std::vector<media::Carri
   return Done{};
 }
 
-// Memory of which at most so many pieces are given out at once.
+// Scratch memory that counts the pieces which it gives out, and refuses a piece where `most` of them are out already.
 class CountedScratch final : public media::ScratchMemory {
  public:
   explicit CountedScratch(size_t most = SIZE_MAX) : most_(most) {}

@@ -91,7 +91,7 @@ Status PictureNode::render_planes(std::span<const uint8_t> bytes, const media::C
                  "what the cache keeps of sample " + std::to_string(call.sample) + " is no picture"};
   if (const Status resolved = resolve(planes->shape.picture, call, work); !resolved) return resolved;
   if (const Status taken = take_pieces(call, work.geometry); !taken) return taken;
-  const Result<uint8_t*> out = place(call.tensors.front(), work.geometry);
+  const Result<uint8_t*> out = open_tensor(call.tensors.front(), work.geometry);
   if (!out) return out.error();
   const media::Lap lap(call.workspace.timer(), config::kResampleStep.name);
   program().render(*planes, work.geometry, work.scratch, *out);
@@ -168,7 +168,7 @@ Status PictureNode::render_bytes(const media::Call& call, PictureWork& work) con
   if (!decoding.is_done) {
     if (const Status decoded = decode(decoding, *call.field, work); !decoded) return decoded;
   }
-  const Result<uint8_t*> out = place(call.tensors.front(), work.geometry);
+  const Result<uint8_t*> out = open_tensor(call.tensors.front(), work.geometry);
   if (!out) return out.error();
   const media::Lap lap(call.workspace.timer(), config::kResampleStep.name);
   if (decoding.planes) {

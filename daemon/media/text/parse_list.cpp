@@ -28,19 +28,17 @@ class ParseList final : public media::Node {
     const media::TensorOut& out = call.tensors.front();
     NumberList list{dtype_, out.memory, 0, width_};
     list.numbers_max = length_.value_or(out.length_max) * list.numbers_of_row();
-    if (out.carried != nullptr) {
-      // Values without room are counted, so that there is room for all of them.
-      if (Status read = read_list_value(value, reads_json_, list, &call.workspace.guard()); !read) return read;
-      if (const auto taken = out.take(list.rows()); !taken) return taken.error();
-      list = {dtype_, out.at(), list.rows() * list.numbers_of_row(), width_};
-    }
     if (Status read = read_list_value(value, reads_json_, list, &call.workspace.guard()); !read) return read;
     if (length_ && list.rows() != *length_)
       return Error{Trouble::kContent,
                    "the list has a length of " + std::to_string(list.rows()) + ", not " + std::to_string(*length_)};
     if (length_) return Done{};
     const Result<uint64_t> taken = out.take(list.rows());
-    return taken ? Status(Done{}) : taken.error();
+    if (!taken) return taken.error();
+    if (out.carried == nullptr) return Done{};
+    // The values were counted. Now there is room for them.
+    list = {dtype_, out.at(), list.rows() * list.numbers_of_row(), width_};
+    return read_list_value(value, reads_json_, list, &call.workspace.guard());
   }
 
   std::string output_;

@@ -55,7 +55,7 @@ Status ProgramNode::take_scratch(const media::Call& call, const Geometry& geomet
   return scratch.grow_to(bytes) ? Status(Done{}) : media::no_room();
 }
 
-Result<uint8_t*> ProgramNode::place(const media::TensorOut& out, const Geometry& geometry) const {
+Result<uint8_t*> ProgramNode::open_tensor(const media::TensorOut& out, const Geometry& geometry) const {
   if (out.carried == nullptr || out.length != nullptr) return out.at();  // of pieces, take() has made room
   const TensorFormat format = program().format_of(geometry);
   const int64_t height = format.size.height, width = format.size.width, channels = format.pixels.channels;

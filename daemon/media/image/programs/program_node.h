@@ -37,7 +37,7 @@ class ProgramNode : public media::Node {
   // Before rendering: asks for the memory that it takes. kContent: this is more than a sample may take.
   Status take_scratch(const media::Call& call, const Geometry& geometry, media::MemoryPart& scratch) const;
   // Where the tensor's values go, in memory for a picture of the geometry's size. kMemory: there is none now.
-  Result<uint8_t*> place(const media::TensorOut& out, const Geometry& geometry) const;
+  Result<uint8_t*> open_tensor(const media::TensorOut& out, const Geometry& geometry) const;
   // Behind rendering: what followers of the view and further tensors get of the geometry.
   void tell(const Size& picture, const media::Call& call, const Geometry& geometry) const;
 
