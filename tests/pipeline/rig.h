@@ -147,17 +147,29 @@ class Rig final : public pipeline::FillObserver {
     return received;
   }
 
-  // As a node does: ticks now and then, until the next batch is there. A sample that failed before the store came back
-  // may wait only after a tick.
-  void tick_until_ready() {
+  // Precondition: all slots are being filled, or their batches are ready. Slots are free again once they have come
+  // back: a sample that was on its way may still be written into one.
+  void seek(uint32_t run, sampler::Position to) {
+    stream->seek(run, to);
+    tick_until([this] { return ready.size() + abandoned == slots.size(); });
+    const std::lock_guard lock(mutex_);
+    ready.clear();
+    abandoned = 0;
+  }
+
+  // As a node does: ticks now and then. A sample that failed before the store came back may wait only after a tick.
+  void tick_until(const std::function<bool()>& what) {
     for (int i = 0; i < 3000; i++) {
       {
         std::unique_lock lock(mutex_);
-        if (changed_.wait_for(lock, std::chrono::milliseconds(10), [this] { return !ready.empty(); })) return;
+        if (changed_.wait_for(lock, std::chrono::milliseconds(10), what)) return;
       }
       stream->tick();
     }
-    FAIL("no batch came within 30 s");
+    FAIL("nothing came within 30 s");
+  }
+  void tick_until_ready() {
+    tick_until([this] { return !ready.empty(); });
   }
 
   void wait(const std::function<bool()>& for_what) {

@@ -393,7 +393,7 @@ TEST_CASE("a seek in the middle leaves nothing behind in the memory between segm
     rig.fill_all();
     rig.take();
     for (uint32_t run = 2; run < 6; run++) {
-      rig.stream->seek(run, {});
+      rig.seek(run, {});
       rig.fill_all();
     }
   }
