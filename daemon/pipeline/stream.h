@@ -88,7 +88,8 @@ class Stream final : public SeekableFiller, private Passage::Walker, private Ord
   Stage& stage_of_turn(size_t stage) const;
   void note_flaw(Task& task, const Error& error, const std::string& name);
   void substitute(Task& task);
-  bool park(Task& task, bool for_memory, size_t from);
+  enum class Parked : uint8_t { kYes, kTooLong, kUnwanted };
+  Parked park(Task& task, bool for_memory, size_t from);
   void note_parked(const Task& task, int64_t sign);
   void note_asked_again(Task& task, bool is_asked_again);
   void give_back_rest(Task& task);

@@ -70,7 +70,8 @@ bool Stream::waits_to_finish(Task& task, const Error& error) {
     return false;
   }
   pipeline_->statistics().memory_waits.add();
-  if (park(task, true, 0)) return true;
+  const Parked parked = park(task, true, 0);
+  if (parked != Parked::kTooLong) return parked == Parked::kYes;
   fail({Trouble::kMemory,
         "the node was short of memory for too long, and the batch of step " +
             std::to_string(task.cursor.batch().batch.position.step) +

@@ -97,7 +97,9 @@ bool Stream::wait_out(Task& task, const Caller& caller) {
   const size_t from = !for_memory && stage.tries_again_here() ? task.progress.stage() : 0;
   let_go(task, for_memory ? Stage::Keep::kNothing : Stage::Keep::kSmall, from);
   on_wait(task);
-  if (park(task, for_memory, from)) return false;
+  const Parked parked = park(task, for_memory, from);
+  if (parked == Parked::kYes) return false;
+  if (parked == Parked::kUnwanted) return leave(task, caller);
   const Patience& patience = pipeline_->resources().patience;
   if (for_memory) {
     fail({Trouble::kMemory, "the node was short of memory for " + std::to_string(patience.memory_ns_max / kSecondNs) +
@@ -111,20 +113,20 @@ bool Stream::wait_out(Task& task, const Caller& caller) {
   return finish(task, caller);
 }
 
-// It begins again at stage `from`. False: the task has waited for long enough, or nobody wants it any more.
-bool Stream::park(Task& task, bool for_memory, size_t from) {
+// It begins again at stage `from`. kTooLong: the task has waited for long enough.
+Stream::Parked Stream::park(Task& task, bool for_memory, size_t from) {
   const Patience& patience = pipeline_->resources().patience;
   const uint64_t now_ns = patience.now_ns();
   const uint64_t wait_ns_max = for_memory ? patience.memory_ns_max : patience.fault_ns_max;
   const std::lock_guard lock(mutex_);
-  if (stopped_ || failed_ || task.cursor.batch().is_abandoned()) return false;
-  if (task.waiting.wait(for_memory, now_ns) >= wait_ns_max) return false;
+  if (stopped_ || failed_ || task.cursor.batch().is_abandoned()) return Parked::kUnwanted;
+  if (task.waiting.wait(for_memory, now_ns) >= wait_ns_max) return Parked::kTooLong;
   note_asked_again(task, false);
   task.waiting.park(stage_of(task), for_memory);
   task.progress.begin_at(from);
   parked_.push_back(&task);
   note_parked(task, 1);
-  return true;
+  return Parked::kYes;
 }
 
 // A store that fails is asked seldom, so that a sample may wait there for long.

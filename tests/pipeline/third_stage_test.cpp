@@ -13,7 +13,59 @@ namespace {
 
 constexpr std::chrono::microseconds kWork{20};
 
+// Fails once, and has something happen while the sample's stay there ends.
+class FailingStage final : public pipeline::Stage {
+ public:
+  explicit FailingStage(std::function<void()> meanwhile)
+      : Stage({.name = "fails", .work = "Failing", .at = "by", .lane = "thread", .faulty = "the failing stage"}),
+        meanwhile_(std::move(meanwhile)) {}
+  pipeline::StageOutcome start(pipeline::Passage& passage, pipeline::Caller&) override {
+    if (has_failed_.exchange(true)) return pipeline::StageOutcome::kDone;
+    passage.error = {Trouble::kTransient, "it fails once"};
+    fails_ = &passage;
+    return pipeline::StageOutcome::kFailed;
+  }
+  void let_go(pipeline::Passage& passage, Keep) const override {
+    pipeline::Passage* expected = &passage;
+    if (fails_.compare_exchange_strong(expected, nullptr)) meanwhile_();
+  }
+  uint64_t busy_ns() const override { return 0; }
+  unsigned concurrency() const override { return 1; }
+
+ private:
+  const std::function<void()> meanwhile_;
+  std::atomic<bool> has_failed_{false};
+  mutable std::atomic<pipeline::Passage*> fails_{nullptr};
+};
+
 }  // namespace
+
+TEST_CASE("a sample that fails for a while in the moment of a seek is left, and the stream goes on") {
+  Rig* stream_of = nullptr;
+  std::atomic<bool> is_filled{false};  // else slots would be filled behind the seek, too
+  Given given{.samples = 20};
+  given.more_stages = {[&](const pipeline::Pipeline&) {
+    return std::make_unique<FailingStage>([&] {
+      is_filled.wait(false);
+      stream_of->stream->seek(1, {});
+    });
+  }};
+  Rig rig(given);
+  stream_of = &rig;
+  rig.fill_all();
+  is_filled = true;
+  is_filled.notify_all();
+  rig.tick_until([&] { return !rig.failure.empty() || rig.abandoned > 0; });
+  CHECK(rig.failure == "");
+  rig.tick_until([&] { return rig.ready.size() + rig.abandoned == rig.slots.size(); });
+  rig.ready.clear();
+  rig.fill_all();
+  for (int i = 0; i < 5; i++) {
+    rig.tick_until_ready();
+    const Received batch = rig.take();
+    CHECK(batch.values == tenfold(batch.ids));
+  }
+}
 
 TEST_CASE("a third stage sees each sample when it is decoded, and the batches are the same") {
   Graders graders(3, kWork);
