@@ -24,6 +24,8 @@ constexpr std::array<TextRule, kTextKinds> kRules = {{
     {TextKind::kArgument, "the argument", kAnyText, 32768},
     {TextKind::kKeyDigests, "the digests of keys",
      "letters, digits, \" \", \"=\", \"/\", \"_\", \".\", \"-\", \"[\" and \"]\"", 4096},
+    {TextKind::kToken, "the token", "letters and digits", 64},
+    {TextKind::kReport, "the report", "any text", 16384},
 }};
 
 bool is_alphanumeric(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
@@ -42,6 +44,10 @@ bool keeps_to_alphabet(TextKind kind, std::string_view text) {
     case TextKind::kDevice:
     case TextKind::kFingerprint:
       return is_made_of(text, ":_.-");
+    case TextKind::kToken:
+      return is_made_of(text, "");
+    case TextKind::kReport:  // of a user's own code, and shown escaped
+      return true;
     case TextKind::kKeyDigests:
       return is_made_of(text, " =/_.-[]");
     case TextKind::kFolder:

@@ -20,8 +20,10 @@ enum class TextKind : uint8_t {
   kFolder,
   kArgument,
   kKeyDigests,
+  kToken,
+  kReport,
 };
-inline constexpr size_t kTextKinds = 9;
+inline constexpr size_t kTextKinds = 11;
 inline constexpr size_t kCapabilitiesMax = 64;  // of one HELLO
 
 struct TextRule {

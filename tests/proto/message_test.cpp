@@ -42,6 +42,21 @@ Bytes ready_message() {
 }
 
 // One of each type, with every field that has a size set.
+void add_crew_messages(std::vector<Bytes>& messages) {
+  using proto::Body;
+  using Builder = FlatBufferBuilder;
+  const auto add = [&](Body type, auto make) { messages.push_back(message_of(type, make)); };
+  add(Body::JoinCrew, [](Builder& builder) { return proto::CreateJoinCrewDirect(builder, "0af3"); });
+  add(Body::CrewProgress, [](Builder& builder) { return proto::CreateCrewProgressDirect(builder, "importing", 1, 2); });
+  add(Body::CrewReady, [](Builder& builder) { return proto::CreateCrewReady(builder); });
+  add(Body::CrewFailed, [](Builder& builder) { return proto::CreateCrewFailedDirect(builder, "why"); });
+  add(Body::WorkerEnded, [](Builder& builder) { return proto::CreateWorkerEndedDirect(builder, 3, "how"); });
+  add(Body::CrewWanted, [](Builder& builder) { return proto::CreateCrewWantedDirect(builder, "0af3"); });
+  add(Body::CrewJoined, [](Builder& builder) { return proto::CreateCrewJoinedDirect(builder, "{}", 4096, 1); });
+  add(Body::StartWorker, [](Builder& builder) { return proto::CreateStartWorker(builder, 3); });
+  add(Body::EndWorker, [](Builder& builder) { return proto::CreateEndWorker(builder, 3); });
+}
+
 std::vector<Bytes> all_messages() {
   std::vector<Bytes> messages;
   messages.push_back(message_of(proto::Body::Hello, [](FlatBufferBuilder& builder) {
@@ -102,6 +117,7 @@ std::vector<Bytes> all_messages() {
     const auto position = proto::CreatePosition(builder, 1, 2);
     return proto::CreatePushDirect(builder, 1, 5, position, &sizes, &ids, true);
   }));
+  add_crew_messages(messages);
   return messages;
 }
 

@@ -35,7 +35,7 @@ inline uint64_t sum_of(const proto::Attach& body) {
   return body.request() + sum_of(body.pipeline()) + sum_of(body.spec()) + body.spec_in_fd() +
          static_cast<uint64_t>(body.spec_format()) + sum_of(body.spec_folder()) + sum_of(body.group()) + body.rank() +
          body.world_size() + body.local_rank() + body.reader() + body.readers() + sum_of(body.position()) +
-         sum_of(body.fingerprint()) + body.held_max() + sum_of(body.key_digests());
+         sum_of(body.fingerprint()) + body.held_max() + sum_of(body.key_digests()) + body.starts_crews();
 }
 inline uint64_t sum_of(const proto::Release& body) { return body.attachment() + body.slot() + body.generation(); }
 inline uint64_t sum_of(const proto::Seek& body) { return body.attachment() + body.run() + sum_of(body.position()); }
@@ -102,6 +102,18 @@ inline uint64_t sum_of(const proto::Answer& body) {
 }
 inline uint64_t sum_of(const proto::Goodbye& body) { return sum_of(body.message()); }
 
+inline uint64_t sum_of(const proto::JoinCrew& body) { return sum_of(body.token()); }
+inline uint64_t sum_of(const proto::CrewProgress& body) { return sum_of(body.what()) + body.done() + body.total(); }
+inline uint64_t sum_of(const proto::CrewReady&) { return 1; }
+inline uint64_t sum_of(const proto::CrewFailed& body) { return sum_of(body.message()); }
+inline uint64_t sum_of(const proto::WorkerEnded& body) { return body.worker() + sum_of(body.message()); }
+inline uint64_t sum_of(const proto::CrewWanted& body) { return sum_of(body.token()); }
+inline uint64_t sum_of(const proto::CrewJoined& body) {
+  return sum_of(body.errands()) + body.scratch_bytes() + body.memory_max();
+}
+inline uint64_t sum_of(const proto::StartWorker& body) { return body.worker(); }
+inline uint64_t sum_of(const proto::EndWorker& body) { return body.worker(); }
+
 inline uint64_t sum_of(const proto::Message& message) {
   switch (message.body_type()) {
     case proto::Body::Hello:
@@ -134,6 +146,24 @@ inline uint64_t sum_of(const proto::Message& message) {
       return sum_of(*message.body_as_Answer());
     case proto::Body::Goodbye:
       return sum_of(*message.body_as_Goodbye());
+    case proto::Body::JoinCrew:
+      return sum_of(*message.body_as_JoinCrew());
+    case proto::Body::CrewProgress:
+      return sum_of(*message.body_as_CrewProgress());
+    case proto::Body::CrewReady:
+      return sum_of(*message.body_as_CrewReady());
+    case proto::Body::CrewFailed:
+      return sum_of(*message.body_as_CrewFailed());
+    case proto::Body::WorkerEnded:
+      return sum_of(*message.body_as_WorkerEnded());
+    case proto::Body::CrewWanted:
+      return sum_of(*message.body_as_CrewWanted());
+    case proto::Body::CrewJoined:
+      return sum_of(*message.body_as_CrewJoined());
+    case proto::Body::StartWorker:
+      return sum_of(*message.body_as_StartWorker());
+    case proto::Body::EndWorker:
+      return sum_of(*message.body_as_EndWorker());
     case proto::Body::NONE:
       break;
   }
