@@ -44,6 +44,14 @@ std::string parameters_text(const std::vector<Parameter>& parameters) {
   return text;
 }
 
+// The kinds of value that may stand before the operation: another executor is given pictures and sounds as tensors.
+Kinds taken_by(const OperationType& operation) {
+  Kinds kinds = operation.takes;
+  for (const SignatureKind kind : kAllKinds)
+    if (!operation.executor.empty() && kinds.has(SignatureKind::kTensor) && chain_end(kind) != nullptr) kinds.add(kind);
+  return kinds;
+}
+
 // All parameters of an operation on batches but its name.
 std::vector<Parameter> keys_of(const BatchOperationType& operation) {
   std::vector<Parameter> keys = batch_operation_keys();
@@ -79,8 +87,8 @@ Signature field_signature(const SourceType& source, std::string_view field, cons
 std::string operations_text() {
   std::string text = "Operations, [[output]] ops:\n";
   for (const auto& operation : operations()) {
-    text += "\n  " + std::string(operation.name) + "  (" + std::string(kind_name(operation.takes)) + " -> " +
-            std::string(kind_name(operation.gives)) + ")\n    " + std::string(operation.help) + "\n" +
+    text += "\n  " + std::string(operation.name) + "  (" + kinds_name(taken_by(operation)) + " -> " +
+            kinds_name(operation.gives) + ")\n    " + std::string(operation.help) + "\n" +
             parameters_text(operation.parameters);
   }
   text += "\nOperations on batches, [batch] ops:\n";
@@ -105,8 +113,8 @@ std::string operations_json() {
   Json root = {{"operations", Json::array()}, {"batch_operations", Json::array()}, {"sources", Json::array()}};
   for (const auto& operation : operations()) {
     root["operations"].push_back({{"name", operation.name},
-                                  {"in", kind_name(operation.takes)},
-                                  {"out", kind_name(operation.gives)},
+                                  {"in", kinds_name(taken_by(operation))},
+                                  {"out", kinds_name(operation.gives)},
                                   {"version", operation.version},
                                   {"help", operation.help},
                                   {"parameters", parameters_json(operation.parameters)}});

@@ -27,7 +27,7 @@ std::vector<OperationType>& table() {
 std::string takers_of(SignatureKind kind) {
   std::vector<const OperationType*> takers;
   for (const auto& operation : table())
-    if (operation.takes == kind && operation.picture().view_part != ViewPart::kFollows) takers.push_back(&operation);
+    if (operation.takes.has(kind) && operation.picture().view_part != ViewPart::kFollows) takers.push_back(&operation);
   std::string text;
   for (const OperationType* taker : takers) {
     if (taker != takers.front()) text += taker == takers.back() ? " or " : ", ";
@@ -38,17 +38,17 @@ std::string takers_of(SignatureKind kind) {
 }
 
 // The first operation that makes such a value of what there is, or else of another one.
-std::string_view maker_of(SignatureKind kind, SignatureKind has) {
-  const auto makes = [kind](const auto& operation) { return operation.gives == kind && operation.takes != kind; };
+std::string_view maker_of(Kinds kinds, SignatureKind has) {
+  const auto makes = [kinds](const auto& operation) { return operation.gives == kinds && operation.takes != kinds; };
   const auto fits = [&](const auto& operation) { return makes(operation) && operation.takes == has; };
   const auto fitting = std::find_if(table().begin(), table().end(), fits);
   return fitting != table().end() ? fitting->name : std::find_if(table().begin(), table().end(), makes)->name;
 }
 
-std::string with_article(SignatureKind kind) {
-  const std::string name(kind_name(kind));
-  const bool is_uncounted = kind == SignatureKind::kBytes || kind == SignatureKind::kAudio;
-  return (is_uncounted ? "" : kind == SignatureKind::kTensor ? "a " : "an ") + name;
+std::string with_article(Kinds kinds) {
+  const std::string name = kinds_name(kinds);
+  const bool is_uncounted = kinds.has(SignatureKind::kBytes) || kinds.has(SignatureKind::kAudio);
+  return (is_uncounted ? "" : kinds == SignatureKind::kTensor ? "a " : "an ") + name;
 }
 
 // `operation` stands behind a value that it does not take.
@@ -240,9 +240,10 @@ Followed follow_one(const OperationSpec& spec, Signature takes) {
     return {{std::move(takes)}, cant_follow_pieces(type), 0};
   if (picture != nullptr && picture->frames && type.picture().view_part == ViewPart::kPieces)
     return {{std::move(takes)}, cant_cut_frames(type), 0};
-  if (takes.kind() == type.takes && type.holds != Holds::kNone) return follow_held(spec, type.holds, std::move(takes));
+  if (type.takes.has(takes.kind()) && type.holds != Holds::kNone)
+    return follow_held(spec, type.holds, std::move(takes));
   Followed followed{{takes}, {}, 0};
-  followed.error = takes.kind() == type.takes ? type.bind(spec, takes) : cant_follow(type, takes.kind());
+  followed.error = type.takes.has(takes.kind()) ? type.bind(spec, takes) : cant_follow(type, takes.kind());
   if (followed.error.empty() && changes_sizes(followed.along.front(), takes))
     followed.error = spec.op + " can't follow: it changes the size of pictures that have their batch's or epoch's size";
   if (followed.error.empty()) followed.along.push_back(std::move(takes));
@@ -277,12 +278,12 @@ Followed follow(std::span<const OperationSpec> ops, Signature start, Form form) 
 }
 
 Signature start_of(std::span<const OperationSpec> ops) {
-  const SignatureKind takes = ops.empty() ? SignatureKind::kInteger : type_of(ops.front()).takes;
+  const Kinds takes = ops.empty() ? SignatureKind::kInteger : type_of(ops.front()).takes;
   return takes == SignatureKind::kInteger ? integer() : bytes_of(Origin::kContent);
 }
 
-const OperationType* chain_end(SignatureKind kind) {
-  const auto ends = [kind](const auto& operation) { return operation.ends_chains && operation.takes == kind; };
+const OperationType* chain_end(Kinds kinds) {
+  const auto ends = [kinds](const auto& operation) { return operation.ends_chains && operation.takes == kinds; };
   const auto found = std::find_if(table().begin(), table().end(), ends);
   return found == table().end() ? nullptr : &*found;
 }

@@ -101,12 +101,12 @@ using MediumTraits = std::variant<std::monostate, PictureTraits>;
 
 struct OperationType {
   std::string_view name;
-  SignatureKind takes, gives;
+  Kinds takes, gives;  // of `gives`, the parameters say which one
   std::string_view help;
   std::vector<Parameter> parameters;
-  // Turns the signature that the operation takes (of kind `takes`) into the signature that it gives. A text that is not
-  // empty says why the operation can't take it, as the end of a sentence about the operation. Null: the operations that
-  // it holds say it.
+  // Turns the signature that the operation takes (of a kind in `takes`) into the signature that it gives. A text that
+  // is not empty says why the operation can't take it, as the end of a sentence about the operation. Null: the
+  // operations that it holds say it.
   std::string (*bind)(const OperationSpec& spec, Signature& signature);
   // Complains about parameters that are each allowed and make no sense together; may bring two spellings into one.
   void (*check)(OperationSpec& spec, const Complain& complain) = nullptr;
@@ -125,7 +125,8 @@ struct OperationType {
   bool copies_bytes = false;   // gives a field's bytes as they are
   RowPiece row_piece = {};     // always taken: the operation stands right behind the decoding one
   // The executor that runs it (daemon/pipeline/delegate.h); empty: the daemon's decode threads. Such an operation takes
-  // a tensor, or bytes, and is given a picture or sound as the tensor that chain_end() makes of it.
+  // a tensor, bytes or an integer. It is given a picture or sound as the tensor that chain_end() makes of it, and an
+  // integer as an int64 tensor of one number.
   std::string_view executor = {};
   // Other than kNone: it has one parameter of type kOperations, called kHeldOperations.
   Holds holds = Holds::kNone;
@@ -183,6 +184,6 @@ Followed follow_one(const OperationSpec& spec, Signature takes);
 // without operations starts from an integer.
 Signature start_of(std::span<const OperationSpec> ops);
 // The operation that is added to a chain that ends in such a value; null: none is.
-const OperationType* chain_end(SignatureKind kind);
+const OperationType* chain_end(Kinds kinds);
 
 }  // namespace spdld::config

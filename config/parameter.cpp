@@ -73,6 +73,8 @@ std::string_view type_name(Type type) {
       return "names";
     case Type::kPath:
       return "path";
+    case Type::kValueType:
+      return "value type";
     case Type::kOperations:
       return "operations";
     case Type::kTable:
@@ -106,6 +108,8 @@ std::string allowed(const Parameter& parameter) {
       return "names with commas between them, or a list of names";
     case Type::kPath:
       return "the path of a file or of a folder";
+    case Type::kValueType:
+      return "\"bytes\", or a table such as { dtype = \"uint8\", shape = [224, 224, 3] }";
     case Type::kOperations:
       return "a list of " + counts_text(parameter) + " operations";
     case Type::kTable:

@@ -14,9 +14,10 @@ namespace spdld::config {
 
 // kNames (names separated by commas, or a list of texts without commas) arrives as one text with commas between the
 // names. kSize: an integer of bytes, or a text such as "8 GiB". It arrives as int64_t. Operations alone have a kPath,
-// which is a path or a file:// uri, from the folder of the pipeline's file on. It arrives as a plain absolute path. Two
-// are no Values: kTexts (a list of texts), which neither sources nor operations have, and kOperations (a list of
-// operations), which arrives as OperationSpec::ops. Nor is a kTable, which has keys of its own.
+// which is a path or a file:// uri, from the folder of the pipeline's file on. It arrives as a plain absolute path. A
+// kValueType is "bytes", or a table with a tensor's dtype and shape. It arrives as the text of
+// config/text/value_type.h. Two are no Values: kTexts (a list of texts), which neither sources nor operations have, and
+// kOperations (a list of operations), which arrives as OperationSpec::ops. Nor is a kTable, which has keys of its own.
 enum class ParameterType : uint8_t {
   kFlag,
   kInteger,
@@ -28,6 +29,7 @@ enum class ParameterType : uint8_t {
   kTexts,
   kNames,
   kPath,
+  kValueType,
   kOperations,
   kTable
 };

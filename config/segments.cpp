@@ -1,5 +1,7 @@
 #include "config/segments.h"
 
+#include <algorithm>
+
 namespace spdld::config {
 
 std::vector<Segment> segments_of(std::span<const OperationSpec> ops) {
@@ -14,6 +16,12 @@ std::vector<Segment> segments_of(std::span<const OperationSpec> ops) {
   }
   if (!segments.back().executor.empty()) segments.push_back({.first = ops.size()});
   return segments;
+}
+
+bool uses_executor(std::span<const OutputSpec> outputs, std::string_view executor) {
+  const auto is_theirs = [&](const OperationSpec& op) { return find_operation(op.op)->executor == executor; };
+  return std::ranges::any_of(outputs,
+                             [&](const OutputSpec& output) { return std::ranges::any_of(output.ops, is_theirs); });
 }
 
 }  // namespace spdld::config

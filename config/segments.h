@@ -11,6 +11,9 @@
 
 namespace spdld::config {
 
+// The executor of functions of the user's own: processes of the trainer's user.
+inline constexpr std::string_view kUserExecutor = "user";
+
 struct Segment {
   std::string_view executor = {};  // OperationType::executor; empty: the decode threads
   size_t first = 0, count = 0;     // of the chain's operations
@@ -20,5 +23,7 @@ struct Segment {
 // At least one. Segments of the decode threads and of others take turns; the first and the last one are the decode
 // threads', also where they have no operations. Precondition: the catalogue knows all operations.
 std::vector<Segment> segments_of(std::span<const OperationSpec> ops);
+// Whether an operation of the outputs is the executor's. Precondition: as above.
+bool uses_executor(std::span<const OutputSpec> outputs, std::string_view executor);
 
 }  // namespace spdld::config

@@ -24,7 +24,8 @@ struct ListPath {
 // Of [order], then of each source. Lists that stand in the pipeline itself have no path.
 std::vector<ListPath> list_paths_of(const PipelineSpec& spec);
 
-// The most bytes of memory that the operations' files may take together.
+// The most bytes of memory that the operations' files may take together, and samples on their way to functions of the
+// user's own.
 uint64_t side_bytes_max_of(const PipelineSpec& spec);
 
 }  // namespace spdld::config

@@ -23,6 +23,17 @@ std::string_view kind_name(SignatureKind kind) {
   return "";
 }
 
+std::string kinds_name(Kinds kinds) {
+  std::vector<std::string_view> names;
+  for (const SignatureKind kind : kAllKinds)
+    if (kinds.has(kind)) names.push_back(kind_name(kind));
+  if (names.size() == kAllKinds.size()) return "anything";
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i)
+    text.append(i == 0 ? "" : i + 1 == names.size() ? " or " : ", ").append(names[i]);
+  return text;
+}
+
 template <typename T>
 const T& Signature::of() const {
   const T* const held = std::get_if<T>(&facts);

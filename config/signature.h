@@ -9,8 +9,10 @@
 
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -29,6 +31,26 @@ enum class SignatureKind : uint8_t {
   kTensor    // the end of a chain: the sample's part of a tensor of the batch, without the batch's own dimension
 };
 std::string_view kind_name(SignatureKind kind);  // "bytes", "image", "audio", "integer", "tensor"
+inline constexpr std::array<SignatureKind, 5> kAllKinds = {SignatureKind::kBytes, SignatureKind::kImage,
+                                                           SignatureKind::kAudio, SignatureKind::kInteger,
+                                                           SignatureKind::kTensor};
+
+// One or several kinds.
+class Kinds {
+ public:
+  constexpr Kinds(SignatureKind kind) : bits_(bit_of(kind)) {}
+  constexpr Kinds(std::initializer_list<SignatureKind> kinds) {
+    for (const SignatureKind kind : kinds) add(kind);
+  }
+  constexpr void add(SignatureKind kind) { bits_ |= bit_of(kind); }
+  constexpr bool has(SignatureKind kind) const { return (bits_ & bit_of(kind)) != 0; }
+  friend constexpr bool operator==(const Kinds&, const Kinds&) = default;
+
+ private:
+  static constexpr unsigned bit_of(SignatureKind kind) { return 1U << static_cast<unsigned>(kind); }
+  unsigned bits_ = 0;
+};
+std::string kinds_name(Kinds kinds);  // "image", "bytes, integer or tensor"; "anything" for all of them
 
 // Where bytes come from: not every operation makes sense of all of them.
 enum class Origin : uint8_t {

@@ -7,6 +7,7 @@
 
 #include "config/catalogue.h"
 #include "config/operation.h"
+#include "config/segments.h"
 #include "config/text/json.h"
 
 namespace spdld::config {
@@ -281,6 +282,13 @@ Json deciding_batch_json(const BatchSpec& batch) {
   return object;
 }
 
+Json python_json(const PythonSpec& python) {
+  return {{"processes", int64_t{python.processes}},
+          {"call_limit_s", number_json(python.call_limit_s)},
+          {"memory", python.memory_bytes_max},
+          {"scratch", python.scratch_bytes}};
+}
+
 Json deciding_json(const PipelineSpec& spec) {
   Json root = {{"seed", spec.seed},
                {"on_bad", on_bad_name(spec.on_bad)},
@@ -387,6 +395,7 @@ Json full_document(const PipelineSpec& spec) {
   if (spec.batch.size != 0) root["batch"]["size"] = spec.batch.size;
   if (spec.batch.global_size != 0) root["batch"]["global_size"] = spec.batch.global_size;
   root["cpu_weight"] = number_json(spec.cpu_weight);
+  if (uses_executor(spec.outputs, kUserExecutor)) root["python"] = python_json(spec.python);
   root["batch"]["prefetch_depth"] = spec.batch.prefetch_depth;
   root["batch"]["held_max"] = spec.batch.held_max;
   root["batch"]["device"] = spec.batch.device;

@@ -295,6 +295,14 @@ struct BatchSpec {
   std::optional<CostSpec> cost = {};
 };
 
+// The processes of the user's own that run a pipeline's functions in Python. Nothing here decides which bytes come out.
+struct PythonSpec {
+  uint32_t processes = 0;              // 0: the daemon decides
+  double call_limit_s = 60;            // a call that takes longer ends its process
+  uint64_t memory_bytes_max = 0;       // of one process; 0: no limit
+  uint64_t scratch_bytes = 256 << 20;  // of the memory in which samples lie for the functions, and their results
+};
+
 // The bounds of a pipeline's cpu_weight, in its own file and in the daemon's.
 inline constexpr double kCpuWeightMin = 0.01, kCpuWeightMax = 100;
 
@@ -313,6 +321,7 @@ struct PipelineSpec {
   OrderSpec order;
   std::vector<OutputSpec> outputs;
   BatchSpec batch;
+  PythonSpec python = {};  // of a pipeline with such functions
   Where where;
 
   bool is_mix() const { return sources.size() > 1; }

@@ -120,6 +120,20 @@ class Checker {
     }
   }
 
+  // The others of a view take their turn with the decode threads' first operations.
+  void check_behind_others() {
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      const auto& ops = outputs_[i].ops;
+      const auto is_theirs = [](const OperationSpec& op) { return !find_operation(op.op)->executor.empty(); };
+      const auto first = static_cast<size_t>(std::find_if(ops.begin(), ops.end(), is_theirs) - ops.begin());
+      for (size_t at = first; at < ops.size(); ++at)
+        if (!outputs_[i].view.empty() && part_of(ops[at]) != ViewPart::kNone)
+          add(i, at,
+              ops[at].op + " can't stand behind " + ops[first].op +
+                  " in a view: other outputs would have to wait for its geometry");
+    }
+  }
+
   void check_followers() {
     for (size_t i = 0; i < outputs_.size(); ++i) {
       const OutputSpec& output = outputs_[i];
@@ -269,6 +283,7 @@ Views views_of(std::span<const OutputSpec> outputs) {
   checker.check_asked();
   checker.check_numbers();
   checker.check_followers();
+  checker.check_behind_others();
   return views;
 }
 

@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "config/text/value_type.h"
+
 namespace spdld::config {
 namespace {
 
@@ -68,6 +70,8 @@ Value stand_in(const Parameter& parameter) {
     case Type::kOperations:
     case Type::kTable:
       return std::string();
+    case Type::kValueType:
+      return value_type_text({});
   }
   return false;
 }
@@ -121,6 +125,12 @@ std::optional<Value> chosen(const Parameter& parameter, const std::string* text)
   return std::nullopt;
 }
 
+std::optional<Value> convert_value_type(const Node& node) {
+  const std::optional<ValueType> type = node.text() == nullptr ? std::nullopt : value_type_in(*node.text());
+  if (!type) return std::nullopt;
+  return value_type_text(*type);
+}
+
 // The value as its parameter wants it; none: it is not allowed there.
 std::optional<Value> convert(const Parameter& parameter, const Node& node) {
   const auto number = number_of(node);
@@ -144,6 +154,8 @@ std::optional<Value> convert(const Parameter& parameter, const Node& node) {
       return *text;
     case Type::kNames:
       return convert_names(node);
+    case Type::kValueType:
+      return convert_value_type(node);
     case Type::kChoice:
       return chosen(parameter, text);
     case Type::kSize: {
@@ -240,6 +252,10 @@ void TableReader::complain(std::string_view name, std::string text) const {
 }
 
 Value TableReader::checked(const Parameter& parameter, const Node& node) const {
+  if (parameter.type == Type::kValueType && node.table() != nullptr) {
+    const auto type = check_value_type(node, key(parameter.name), complaints_);
+    return type ? Value(value_type_text(*type)) : stand_in(parameter);
+  }
   if (auto value = convert(parameter, node)) return *std::move(value);
   std::string text = "must be " + allowed(parameter) + ", not " + shown(node);
   const bool is_text = parameter.type == Type::kText || parameter.type == Type::kPath;

@@ -99,6 +99,10 @@ class TableReader {
   Complaints& complaints_;
 };
 
+// Checks the table of a kValueType. None: it has a fault.
+struct ValueType;
+std::optional<ValueType> check_value_type(const Node& node, const std::string& key, Complaints& complaints);
+
 constexpr size_t kSourcesMax = 64;
 
 // Checks [source]. Relative uris are taken from `folder`.
@@ -125,8 +129,8 @@ void check_bound(const TableReader& reader, const VaryingSpec& varying, const Si
 // Complains about more tensors than a batch may have. `line`: of the outputs.
 void refuse_too_many_tensors(const PipelineSpec& spec, int line, Complaints& complaints);
 // Checks an operation that stands in `depth` - 1 others, with the operations that it holds. Its relative paths are
-// taken from `folder`. None: it is not known which operation is meant, or which one it holds; the rest of the chain
-// can't be checked.
+// taken from `folder`. None: it is not known which operation is meant, which one it holds, or what it gives; the rest
+// of the chain can't be checked.
 std::optional<OperationSpec> check_operation(const Node& node, const std::string& key,
                                              const std::filesystem::path& folder, Complaints& complaints,
                                              int depth = 1);
@@ -164,6 +168,7 @@ const std::vector<Parameter>& varying_keys();  // the part of them for samples t
 const std::vector<Parameter>& rows_keys();
 const std::vector<Parameter>& order_keys();
 const std::vector<Parameter>& batch_keys();
+const std::vector<Parameter>& python_keys();
 
 // Reads `users` and `groups` of a table of the daemon's file.
 struct Allowed;
@@ -208,6 +213,8 @@ void check_batch_shapes(const PipelineSpec& spec, const Node& root, Complaints& 
 // Checks the operations on batches and the keys beside them, and sets spec.batch. `node` is [batch]; the outputs have
 // been checked.
 void check_batch_operations(const Node& node, PipelineSpec& spec, Complaints& complaints);
+// Checks [python]. `outputs`: null where they have faults.
+PythonSpec check_python(const Node& node, const std::vector<OutputSpec>* outputs, Complaints& complaints);
 // Complains about keys of [order] that do not go with one source ([source]) or with several ([[sources]]).
 void check_order_of(bool several, const Node& node, Complaints& complaints);
 

@@ -44,6 +44,15 @@ void resolve_paths(const TableReader& reader, const OperationType& type, const s
   }
 }
 
+// False: there is a complaint about a parameter that says what the operation gives.
+bool says_what_it_gives(const TableReader& reader, const OperationType& type) {
+  return std::ranges::none_of(type.parameters, [&](const Parameter& parameter) {
+    const std::string key = reader.key(parameter.name);
+    return parameter.type == ParameterType::kValueType &&
+           (reader.complaints().has(key) || reader.complaints().has_inside(key));
+  });
+}
+
 // False: one of the operations is not known.
 bool check_held(const TableReader& reader, const Parameter& parameter, const std::filesystem::path& folder, int depth,
                 OperationSpec& spec) {
@@ -112,6 +121,7 @@ std::optional<OperationSpec> check_operation(const Node& node, const std::string
     if (!complaints.has(reader.key(name))) reader.complain(name, std::move(text));
   };
   if (operation->check != nullptr) operation->check(spec, complain);
+  if (!says_what_it_gives(reader, *operation)) return std::nullopt;
   return spec;
 }
 

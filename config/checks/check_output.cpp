@@ -67,12 +67,16 @@ std::vector<size_t> add_ends(OutputSpec& output) {
   return places;
 }
 
+// The operations of an output, with ends.
+struct Ended {
+  size_t written = 0;               // so many were there before
+  std::vector<size_t> places = {};  // as add_ends() returns it
+};
+
 // `start`: what the field gives; none when that is not known.
-void check_chain(OutputSpec& output, const std::optional<Signature>& start, const std::string& key,
-                 const TableReader& reader) {
-  if (!start && output.ops.empty()) return;
-  const size_t written = output.ops.size();
-  const std::vector<size_t> places = add_ends(output);
+void check_chain(const OutputSpec& output, const Ended& ended, const std::optional<Signature>& start,
+                 const std::string& key, const TableReader& reader) {
+  const auto& [written, places] = ended;
   const Followed chain = follow(output.ops, start ? *start : start_of(output.ops), output.varying.form);
   if (chain.error.empty()) return check_bound(reader, output.varying, chain.end());
   if (chain.at < places.size() && places[chain.at] < written) {
@@ -197,6 +201,9 @@ struct Pending {
   OutputSpec output = {};
   std::optional<Signature> start = {};
   bool is_known = false;  // every operation, and how samples may vary
+  Ended ended = {};
+
+  bool has_chain() const { return is_known && (start || ended.written > 0); }
 };
 
 Pending check_output(const Node& node, const std::string& key, const Around& around, Names& names,
@@ -226,15 +233,19 @@ Pending check_output(const Node& node, const std::string& key, const Around& aro
 // A follower's chain depends on its leader's. Where the leader has a fault, that is said about the leader alone.
 void check_chains(std::vector<Pending>& all, std::vector<OutputSpec>& outputs) {
   for (size_t i = 0; i < all.size(); ++i) {
+    all[i].ended.written = outputs[i].ops.size();
+    if (all[i].has_chain()) all[i].ended.places = add_ends(outputs[i]);
+  }
+  for (size_t i = 0; i < all.size(); ++i) {
     Pending& pending = all[i];
-    if (!pending.is_known) continue;
+    if (!pending.has_chain()) continue;
     if (follows_view(outputs[i])) {
       const auto frame = frame_of(outputs, outputs[i]);
       if (!frame || !frame->height.is_fixed() || !frame->width.is_fixed()) continue;
       if (!pending.start) pending.start = start_of(outputs[i].ops);
       set_frame(*pending.start, frame);
     }
-    check_chain(outputs[i], pending.start, pending.key, pending.reader);
+    check_chain(outputs[i], pending.ended, pending.start, pending.key, pending.reader);
   }
 }
 

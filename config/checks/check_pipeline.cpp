@@ -133,7 +133,7 @@ void give_groups_columns(PipelineSpec& spec, const Node& root, Complaints& compl
 Loaded<PipelineSpec> check_pipeline(const Node& root, const std::string& origin, const std::filesystem::path& folder) {
   Complaints complaints(origin, pipeline_places());
   TableReader reader(root, "", top_keys(), complaints);
-  const std::array<std::string_view, 6> tables = {"source", "sources", "rows", "order", "output", "batch"};
+  const std::array<std::string_view, 7> tables = {"source", "sources", "rows", "order", "output", "batch", "python"};
   reader.refuse_unknown(tables);
   refuse_gaps(root, reader, complaints);
   PipelineSpec spec;
@@ -169,6 +169,9 @@ Loaded<PipelineSpec> check_pipeline(const Node& root, const std::string& origin,
   if (rows != nullptr) spec.rows = check_rows(*rows, spec.sources, complaints);
   const bool rows_are_known = complaints.empty();
   spec.outputs = check_outputs(root.find("output"), spec.sources, spec.rows, spec.on_bad, folder, complaints);
+  const bool outputs_are_known = complaints.empty();
+  if (const Node* python = root.find("python"))
+    spec.python = check_python(*python, outputs_are_known ? &spec.outputs : nullptr, complaints);
   if (rows_are_known && complaints.empty()) check_beside_rows(spec, rows == nullptr ? 0 : rows->line, complaints);
   if (complaints.empty()) check_batch_shapes(spec, root, complaints);
   if (spec.cache == CacheForm::kDecoded) refuse_hindrances(spec.outputs, complaints);

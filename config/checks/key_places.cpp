@@ -30,6 +30,7 @@ std::vector<KeyPlace> of_pipeline() {
   places.back().keys.emplace_back("ops");
   add(places, KeyOwner::kTable, "in [batch]", batch_keys());
   places.back().keys.emplace_back("ops");
+  add(places, KeyOwner::kTable, "in [python]", python_keys());
   add(places, KeyOwner::kTable, "in [[sources]]", named_source_keys());
   for (const auto& operation : operations()) {
     add(places, KeyOwner::kOperation, "in { op = \"" + std::string(operation.name) + "\" }", operation.parameters);

@@ -12,9 +12,10 @@ namespace {
 
 using AddOperation = void (*)(const PlacedOperation& placed, Nodes& nodes);
 
-// In the order of the table, as config::operations().
+// In the order of the table, as config::operations(); null for operations of other executors.
 constexpr AddOperation kAdd[] = {
 #define OPERATION(name, medium) ops::name,
+#define ERRAND_OPERATION(name, folder) nullptr,
 #include "config/operations.inc"
 #undef OPERATION
 };
@@ -25,7 +26,7 @@ const config::OperationType& type_of(const config::OperationSpec& spec) {
   return *type;
 }
 
-// The end of a chain that gives an integer.
+// The end of a chain, or of a segment, that gives an integer.
 class StoreInteger final : public Node {
   Status run(Value& value, const Call& call) const override {
     std::memcpy(call.tensors.front().memory, &value.integer, sizeof value.integer);

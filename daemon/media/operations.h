@@ -9,6 +9,7 @@
 namespace spdld::media::ops {
 
 #define OPERATION(name, medium) void name(const PlacedOperation& placed, Nodes& nodes);
+#define ERRAND_OPERATION(name, folder)
 #include "config/operations.inc"
 #undef OPERATION
 

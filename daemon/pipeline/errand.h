@@ -15,6 +15,7 @@ struct Errand {
   std::string_view executor;  // OperationType::executor
   size_t turn = 1;            // how many segments of others are before it in its output, and itself
   std::string output;         // its name
+  size_t first = 0;           // the place of its first operation in the output's chain
   std::vector<config::OperationSpec> ops;
   config::Signature takes, gives;  // of kBytes or kTensor
   // Places in Passage::carried: of what it takes, and of what it gives.

@@ -8,12 +8,9 @@
 namespace spdld::pipeline {
 namespace {
 
-void refuse_views(const config::OutputSpec& output, std::span<const config::OperationSpec> ops) {
-  for (const config::OperationSpec& op : ops)
-    if (!output.view.empty() && config::find_operation(op.op)->picture().view_part != config::ViewPart::kNone)
-      throw SetupError(Trouble::kUsage, "output '" + output.name + "': " + op.op +
-                                            " can't stand behind an operation of another executor in a view: other "
-                                            "outputs would have to wait for its geometry");
+// A value as it lies on its way to another executor: an integer is a tensor of one number there.
+config::Signature lying(const config::Signature& passed) {
+  return passed.kind() == config::SignatureKind::kInteger ? config::tensor(passed.dtype(), {}) : passed;
 }
 
 // Whether the errand's result is the sample's part of the batch as it is.
@@ -31,14 +28,14 @@ std::vector<Plan::Further> Plan::compile_further(const config::OutputSpec& spec,
   const std::span<const config::Signature> along = followed.along;
   for (size_t i = 1; i + 1 < segments.size(); i += 2) {
     const config::Segment &theirs = segments[i], &rest = segments[i + 1];
-    refuse_views(spec, ops.subspan(rest.first, rest.count));
     const auto theirs_ops = ops.subspan(theirs.first, theirs.count);
     const size_t from = 2 * errands_.size();
     errands_.push_back({.executor = theirs.executor,
                         .turn = all.size() + 1,
                         .output = spec.name,
+                        .first = theirs.first,
                         .ops = {theirs_ops.begin(), theirs_ops.end()},
-                        .takes = along[theirs.first],
+                        .takes = lying(along[theirs.first]),
                         .gives = along[rest.first],
                         .from = from,
                         .to = from + 1});

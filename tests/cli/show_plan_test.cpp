@@ -59,6 +59,42 @@ TEST_CASE("the meaning of outputs is read from their operations", "[show]") {
   CHECK(plan_of(example("frames.toml"), 200).tiles == 2 + 2 + 8);
 }
 
+TEST_CASE("a tensor that another executor makes is shown as what it says it is", "[show]") {
+  const auto plan_with = [](const std::string& ops) {
+    const auto loaded = config::load_pipeline_toml(
+        "name = \"p\"\n[source]\ntype = \"webdataset\"\nuri = \"/d/a.tar\"\n[[output]]\nname = \"x\"\nfrom = \"jpg\"\n"
+        "ops = [" +
+            ops + "]\n[batch]\nsize = 2\n",
+        "p.toml");
+    INFO(loaded.sentences());
+    REQUIRE(loaded);
+    return plan_of(*loaded.value, 200);
+  };
+  const auto python = [](const std::string& type) {
+    return R"({ op = "python", call = "a:b", gives = ")" + type + "\" }";
+  };
+  const ShowPlan plain = plan_with(R"({ op = "decode-image" }, )" + python("uint8 [20, 30, 3]"));
+  CHECK(shown_named(plain, "x").as == ShownAs::kPicture);
+  CHECK(shown_named(plain, "x").layout == config::Layout::kNhwc);
+  CHECK_FALSE(shown_named(plain, "x").is_stretched);
+  CHECK(shown_named(plain, "x").factors == std::vector<double>{1.0 / 255});
+  CHECK(count_before(plain, ShownAs::kPicture) == 1);
+  CHECK(plain.tiles == 2);
+  const ShowPlan planes = plan_with(R"({ op = "decode-image" }, )" + python("float32 [3, 20, 30]"));
+  CHECK(shown_named(planes, "x").layout == config::Layout::kNchw);
+  CHECK(shown_named(planes, "x").is_stretched);
+  CHECK(shown_named(planes, "x").factors == std::vector<double>{1});
+  CHECK(shown_named(plan_with(python("uint16 [20, 30, 1]")), "x").factors == std::vector<double>{1.0 / 65535});
+  const ShowPlan vector = plan_with(python("float32 [512]"));
+  CHECK(shown_named(vector, "x").as != ShownAs::kPicture);
+  CHECK(vector.tiles == 0);
+  const ShowPlan decoded =
+      plan_with(python("bytes") + R"(, { op = "decode-image" }, { op = "resize", size = [8, 8] })");
+  CHECK(shown_named(decoded, "x").as == ShownAs::kPicture);
+  CHECK(count_before(decoded, ShownAs::kPicture) == 0);
+  CHECK(decoded.tiles == 1);
+}
+
 TEST_CASE("every example can be shown, with its pictures before they are changed", "[show]") {
   int with_pictures = 0;
   for (const auto& entry : std::filesystem::directory_iterator(SPDLD_EXAMPLES)) {

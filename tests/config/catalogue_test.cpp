@@ -35,6 +35,7 @@ bool fits(const Parameter& parameter) {
     case ParameterType::kChoice:
     case ParameterType::kNames:
     case ParameterType::kPath:
+    case ParameterType::kValueType:
       return std::holds_alternative<std::string>(*parameter.fallback);
     case ParameterType::kTexts:
     case ParameterType::kOperations:

@@ -100,6 +100,17 @@ TEST_CASE("damaged views", "[config]") {
   for (const char* name : {"segmentation.toml", "detection.toml"}) damage(example(name), 4, load_toml, goes_round);
 }
 
+TEST_CASE("damaged functions", "[config]") {
+  damage(example("python.toml"), 5, load_toml, goes_round);
+  const std::string chain = with_line(
+      11, R"(ops = [{ op = "python", call = "a.b:C.d", code = "0f", gives = { dtype = "uint8", shape = [-1, 4] } }]
+ragged = true
+length_max = 9
+[python]
+processes = 2)");
+  damage(chain, 6, load_toml, goes_round);
+}
+
 TEST_CASE("damaged JSON pipelines", "[config]") {
   const auto spec = load_pipeline_toml(example("webdataset.toml"), "p.toml", "/files");
   REQUIRE(spec);

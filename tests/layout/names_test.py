@@ -10,12 +10,13 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
 import cases
 
-TABLES = {"operations.inc": ("OPERATION",), "batch_operations.inc": ("BATCH_OPERATION",), "sources.inc": ("SOURCE",)}
+TABLES = {"operations.inc": ("OPERATION", "ERRAND_OPERATION"),
+          "batch_operations.inc": ("BATCH_OPERATION",), "sources.inc": ("SOURCE",)}
 # Rooms that are an operation's or a source's own.
 OWN = ("config/operations/", "config/batch_operations/", "config/source", "daemon/media/", "daemon/mixing/", "daemon/source/",
        "client/python/")
 # Names that are keys, units, fields or other words as well: of these, only the ways in which code asks for an operation count.
-WORDS = {"bytes", "boxes", "images", "jpeg", "lines", "manifest", "pad", "points", "records"}
+WORDS = {"bytes", "boxes", "images", "jpeg", "lines", "manifest", "pad", "points", "python", "records"}
 # Help texts that name operations as examples. Each is a name of the table.
 EXAMPLES = {"horizontal-flip", "color-jitter", "parse-int", "parse-float", "image-folder"}
 

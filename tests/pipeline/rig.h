@@ -45,6 +45,7 @@ struct Given {
   std::vector<batch::TensorPlace> further = {};  // of the batch, behind the plan's tensors
   std::vector<pipeline::StageMaker> more_stages = {};
   pipeline::DelegateMakers delegates = {};
+  config::PythonSpec python = {};
 };
 
 inline config::PipelineSpec make_spec(const Given& given) {
@@ -64,6 +65,7 @@ inline config::PipelineSpec make_spec(const Given& given) {
   }
   spec.outputs = {{"value", "text", {{"parse-int", {}, {}}}, {}}, {"label", "class", {}, {}}};
   if (!given.outputs.empty()) spec.outputs = given.outputs;
+  spec.python = given.python;
   if (given.mixes) {
     config::BatchOperationSpec mixup;
     mixup.op = "mixup", mixup.images = {"vector"};

@@ -101,4 +101,45 @@ TEST_CASE("an error is told at the place where its operation was written") {
   expect_complaints(load_with_ops(R"({ op = "reverse" })"), {{11, "output[0].ops", "bytes of any length"}});
 }
 
+TEST_CASE("nothing can follow in a view what another executor gives") {
+  test::open_workshop();
+  const std::string picture = R"({ op = "decode-image" }, { op = "resize", size = [8, 8] })";
+  const auto load = [](const std::string& ops) { return load_with_line(11, "view = \"v\"\nops = [" + ops + "]"); };
+  expect_complaints(load(R"({ op = "reverse" }, )" + picture),
+                    {{12, "output[0].ops[1]", "decode-image can't stand behind reverse in a view"},
+                     {12, "output[0].ops[2]", "resize can't stand behind reverse in a view"}});
+  CHECK(load(picture + R"(, { op = "negate" }, { op = "random-erasing" })"));
+  CHECK(load_with_ops(R"({ op = "reverse" }, )" + picture));
+}
+
+TEST_CASE("the leader of a view is followed where another executor takes its picture, wherever it stands") {
+  test::open_workshop();
+  const std::string leads = R"([[output]]
+name = "image"
+from = "image"
+view = "v"
+ops = [{ op = "decode-image" }, { op = "resize", size = [8, 8] }, { op = "negate" }]
+)";
+  const auto follower = [](const std::string& ops) {
+    return "[[output]]\nname = \"boxes\"\nfrom = \"image\"\nview = \"v\"\nops = [" + ops + "]\n" +
+           "pad = \"longest\"\nlength_max = 9\n";
+  };
+  const auto load = [](const std::string& outputs) {
+    return load_pipeline_toml(
+        "name = \"p\"\n[source]\ntype = \"image-folder\"\nuri = \"/d\"\n" + outputs + "[batch]\nsize = 4\n", "p.toml");
+  };
+  const std::string right = follower(R"({ op = "boxes" }, { op = "double" })");
+  for (const std::string& outputs : {leads + right, right + leads}) {
+    const auto loaded = load(outputs);
+    INFO(loaded.sentences());
+    CHECK(loaded);
+  }
+  for (const std::string& outputs : {leads + follower(R"({ op = "boxes" }, { op = "one-hot", classes = 3 })"),
+                                     follower(R"({ op = "boxes" }, { op = "one-hot", classes = 3 })") + leads}) {
+    const auto loaded = load(outputs);
+    CHECK_FALSE(loaded);
+    CHECK_THAT(loaded.sentences(), Catch::Contains("one-hot can't follow"));
+  }
+}
+
 }  // namespace spdld::config::segments_checks_test

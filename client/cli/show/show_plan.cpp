@@ -26,8 +26,20 @@ constexpr double kWhite8Bit = 255, kWhite16Bit = 65'535;
 constexpr double kShareOfCpu = 0.1;  // beside pipelines of a training run, which have 1 each
 constexpr char kAddedName[] = "spdlctl-show-";
 
-// The operation that writes a picture as the output's tensor; nullptr: the output holds no picture.
+// Whether another executor than the daemon's decode threads has an operation of the output.
+bool is_handed_on(const OutputSpec& output) {
+  return std::any_of(output.ops.begin(), output.ops.end(),
+                     [](const OperationSpec& op) { return !config::find_operation(op.op)->executor.empty(); });
+}
+
+bool begins_with_picture(const OutputSpec& output) {
+  return !output.ops.empty() && config::find_operation(output.ops.front().op)->gives == SignatureKind::kImage;
+}
+
+// The operation that writes a picture as the output's tensor; nullptr: the output holds no picture, or one that is
+// handed on.
 const OperationSpec* writing_of(const OutputSpec& output) {
+  if (is_handed_on(output)) return nullptr;
   for (const OperationSpec& op : output.ops) {
     const config::OperationType& type = *config::find_operation(op.op);
     if (type.takes == SignatureKind::kImage && type.gives == SignatureKind::kTensor) return &op;
@@ -63,6 +75,18 @@ void describe_picture(const OutputSpec& output, const OperationSpec& writing, Sh
   shown.offsets = {0};
 }
 
+// A tensor that another executor has made, or what it was made of. White is known of whole numbers alone.
+void describe_handed_on(const config::Signature& end, ShownOutput& shown) {
+  const std::optional<config::Layout> layout = config::layout_of(end);
+  if (!layout) return;
+  shown.as = ShownAs::kPicture;
+  shown.layout = *layout;
+  const config::DType dtype = end.dtype();
+  shown.is_stretched = dtype != config::DType::kUint8 && dtype != config::DType::kUint16;
+  shown.factors = {1 / (shown.is_stretched ? 1 : dtype == config::DType::kUint16 ? kWhite16Bit : kWhite8Bit)};
+  shown.offsets = {0};
+}
+
 // Boxes, masks, points and lists of a view.
 void describe_follower(const PipelineSpec& spec, const OutputSpec& output, ShownOutput& shown) {
   for (const OperationSpec& op : output.ops) {
@@ -92,6 +116,8 @@ ShownOutput shown_of(const PipelineSpec& spec, const OutputSpec& output) {
   shown.is_class = output.from == "class" || output.from == "labels";
   if (const OperationSpec* const writing = writing_of(output))
     describe_picture(output, *writing, shown);
+  else if (is_handed_on(output))
+    describe_handed_on(followed(spec, output).end(), shown);
   else
     describe_follower(spec, output, shown);
   return shown;
@@ -143,7 +169,7 @@ class Adding {
   ShowPlan plan() {
     plan_.spec = spec_;
     for (const OutputSpec& output : spec_.outputs)
-      if (writing_of(output) != nullptr && leads_view(output)) add_before(output);
+      if ((writing_of(output) != nullptr || is_handed_on(output)) && begins_with_picture(output)) add_before(output);
     for (const OutputSpec& output : spec_.outputs) plan_.outputs.push_back(shown_of(spec_, output));
     return std::move(plan_);
   }
@@ -244,8 +270,9 @@ bool is_right(const PipelineSpec& spec) {
 }
 
 int pieces_of(const PipelineSpec& spec, const OutputSpec& output) {
-  if (writing_of(output) == nullptr) return 0;
   const config::Followed chain = followed(spec, output);
+  if (is_handed_on(output)) return config::layout_of(chain.end()) ? 1 : 0;
+  if (writing_of(output) == nullptr) return 0;
   for (const config::Signature& signature : chain.along) {
     const config::PictureFacts* const picture = signature.find_picture();
     if (picture == nullptr) continue;
