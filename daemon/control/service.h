@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "daemon/base/result.h"
+#include "daemon/control/crew.h"
 #include "daemon/control/hidden_paths.h"
 #include "daemon/delivery/ring.h"
 #include "daemon/memory/cuda/gpus.h"
@@ -69,6 +70,7 @@ struct AttachRequest {
   std::vector<ClientGpu> gpus;
   memory::Transport transport = memory::Transport::kAuto;
   bool ready_early = false;
+  bool starts_crews = false;  // the client starts a crew where CREW_WANTED asks for one
 };
 
 struct SeekRequest {
@@ -142,6 +144,8 @@ class AttachReply {
   // Whether the client has gone, even where the news of it is still on its way. Its last messages are taken before this
   // returns, and may end the attachment.
   virtual bool client_gone() const = 0;
+  // Asks the client to start a crew; at any time.
+  virtual void want_crew(std::string_view /*token*/) {}
 };
 
 class Service {
@@ -150,6 +154,9 @@ class Service {
   // A JSON document (PROTOCOL.md, "Documents").
   virtual Result<std::string> query(const Client& client, std::string_view topic, std::string_view argument) = 0;
   virtual std::string_view daemon_id() const = 0;
+  // The session is of a crew that was asked for with this token. Its work is told to `reply`.
+  virtual Result<std::unique_ptr<CrewSeat>> join_crew(const Client& client, std::string_view token,
+                                                      std::shared_ptr<CrewReply> reply) = 0;
 
  protected:
   ~Service() = default;

@@ -68,6 +68,7 @@ void Session::end(std::string_view why) {
   loop_.post([self = shared_from_this()] {
     const uint64_t begin_ns = monotonic_ns();
     self->attachments_.clear();
+    self->crew_.reset();
     self->pending_.clear();
     self->hello_timer_.cancel();
     self->pause_.cancel();
@@ -350,6 +351,7 @@ bool Session::read_attach(const proto::Attach& attach, AttachRequest& request) {
   request.held_max = attach.held_max();
   request.batch_size = attach.batch_size();
   request.looks = attach.looks();
+  request.starts_crews = attach.starts_crews();
   return read_gpus(attach, request);
 }
 
@@ -378,6 +380,7 @@ void Session::on_attach(const proto::Message& message) {
   const uint32_t number = attach.request();
   AttachRequest request;
   if (!read_attach(attach, request)) return;
+  if (crew_) return refuse_message(proto::ErrorCode::unexpected, "a crew's session attaches to nothing", number);
   if (attachments_.size() + pending_.size() >= kAttachmentsMax || pending_.contains(number))
     return refuse_message(proto::ErrorCode::limit, "this session has too many attachments, or this request is pending",
                           number);

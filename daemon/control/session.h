@@ -16,6 +16,7 @@
 
 namespace spdld::control {
 
+class CrewSession;
 class SessionReply;
 
 // Shared by all sessions of a server.
@@ -52,6 +53,7 @@ class Session : public std::enable_shared_from_this<Session> {
   double age_s() const;
 
  private:
+  friend class CrewSession;
   friend class SessionReply;
   friend struct Command;
 
@@ -81,6 +83,13 @@ class Session : public std::enable_shared_from_this<Session> {
   void on_detach(const proto::Message& message);
   void on_query(const proto::Message& message);
   void on_push(const proto::Message& message);
+  // Of a crew's session (session_crew.cpp).
+  void on_join_crew(const proto::Message& message);
+  void on_crew_progress(const proto::Message& message);
+  void on_crew_ready(const proto::Message& message);
+  void on_crew_failed(const proto::Message& message);
+  void on_worker_ended(const proto::Message& message);
+  bool is_crew_or_refuse(std::string_view message);
   void watch_process(UniqueFd pidfd);
   void wait_for_process();
   void leave(const char* why);
@@ -118,6 +127,7 @@ class Session : public std::enable_shared_from_this<Session> {
   uint32_t next_attachment_ = 1;
   Attachments attachments_;
   std::map<uint32_t, std::weak_ptr<SessionReply>> pending_;  // attaches that are being prepared, by request
+  std::unique_ptr<CrewSeat> crew_;                           // of a crew's session
   Timer hello_timer_;
   Timer pause_;  // until the next message is read
   Watch process_;

@@ -232,6 +232,15 @@ bool SessionReply::client_gone() const {
   return true;
 }
 
+void SessionReply::want_crew(std::string_view token) {
+  const auto session = session_.lock();
+  if (!session || session->state_ == Session::State::kEnded) return;
+  auto& builder = session->builder_;
+  builder.Clear();
+  const auto text = builder.CreateString(token);
+  session->send(proto::finish(builder, Body::CrewWanted, proto::CreateCrewWanted(builder, text)));
+}
+
 void SessionReply::refused(const Error& error) {
   refused_ = true;
   if (attachment_) return failed(error);  // it was attached before the fault came

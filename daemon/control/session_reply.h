@@ -27,6 +27,7 @@ class SessionReply final : public AttachReply,
   void failed(const Error& error) override;
   void seek_refused(uint32_t request, const Error& error) override;
   bool client_gone() const override;
+  void want_crew(std::string_view token) override;
   void on_ready(const batch::Batch& batch, uint64_t generation, uint32_t run) override;
 
  private:

@@ -52,4 +52,20 @@ std::string text_fault(const proto::Query& query) {
   return MessageTexts("QUERY").look(TextKind::kArgument, query.argument()).fault();
 }
 
+std::string text_fault(const proto::JoinCrew& join) {
+  return MessageTexts("JOIN_CREW").look(TextKind::kToken, join.token()).fault();
+}
+
+std::string text_fault(const proto::CrewProgress& progress) {
+  return MessageTexts("CREW_PROGRESS").look(TextKind::kReport, progress.what()).fault();
+}
+
+std::string text_fault(const proto::CrewFailed& failed) {
+  return MessageTexts("CREW_FAILED").look(TextKind::kReport, failed.message()).fault();
+}
+
+std::string text_fault(const proto::WorkerEnded& ended) {
+  return MessageTexts("WORKER_ENDED").look(TextKind::kReport, ended.message()).fault();
+}
+
 }  // namespace spdld::control

@@ -13,5 +13,9 @@ namespace spdld::control {
 std::string text_fault(const proto::Hello& hello);
 std::string text_fault(const proto::Attach& attach);
 std::string text_fault(const proto::Query& query);
+std::string text_fault(const proto::JoinCrew& join);
+std::string text_fault(const proto::CrewProgress& progress);
+std::string text_fault(const proto::CrewFailed& failed);
+std::string text_fault(const proto::WorkerEnded& ended);
 
 }  // namespace spdld::control

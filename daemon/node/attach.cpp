@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "config/checks/load.h"
+#include "config/segments.h"
 #include "config/side_paths.h"
 #include "config/text/remote_uri.h"
 #include "config/uri_pattern.h"
@@ -119,6 +120,8 @@ void Node::attach(const control::Client& client, control::AttachRequest request,
   if (!request.pipeline.empty() && !is_owner(client.uid)) reply->hide(hidden_paths(resolved->spec));
   opening.on_open = [this, client, request, reply](const Result<std::shared_ptr<pipeline::Pipeline>>& opened) {
     if (!opened) return refuse(*reply, client, request, with_reader(opened.error()));
+    if (const Status attended = crews_.attend(**opened, client, request.starts_crews, reply); !attended)
+      return refuse(*reply, client, request, attended.error());
     try {
       seating_.seat(client, request, reply, *opened);
     } catch (const SetupError& e) {
@@ -171,6 +174,9 @@ Result<Node::Resolved> Node::resolve_named(const control::Client& client, const 
     return no_pipeline(settings, client, name);
   auto loaded = config::load_pipeline_file(file);
   if (!loaded) return unfit_pipeline(client, name, Trouble::kUsage, loaded.sentences());
+  if (config::uses_executor(loaded.value->outputs, config::kUserExecutor))
+    return unfit_pipeline(client, name, Trouble::kUnsupported,
+                          "pipeline '" + name + "' of the operator's can't call functions of users: send such a spec");
   Folders folders = data_roots(settings);
   const AllowedUris stores = data_stores(settings);
   if (!folders.empty()) folders.push_back({.path = settings.pipelines_dir, .lists_only = true});

@@ -98,6 +98,12 @@ std::vector<pipeline::Executor> all_executors(const Options& options, FairPool& 
   return all;
 }
 
+pipeline::DelegateMakers delegates(const Options& options, const user::Crews& crews) {
+  pipeline::DelegateMakers makers = options.delegates;
+  makers.emplace(config::kUserExecutor, crews.maker());
+  return makers;
+}
+
 }  // namespace
 
 Node::Node(Options options)
@@ -117,6 +123,7 @@ Node::Node(Options options)
       host_memory_(options_.settings.spare_slot_bytes_max),
       gpus_(gpu_settings(options_.settings,
                          [this](const std::string& why) { loop_.post([this, why] { give_up(why); }); })),
+      crews_(loop_, pool_.threads()),
       pipelines_(loop_,
                  {.pool = pool_,
                   .fetcher = *router_,
@@ -124,7 +131,7 @@ Node::Node(Options options)
                   .cache = *cache_,
                   .fetch_max = options_.settings.fetch_concurrency,
                   .listings = listings_folder(options_.settings),
-                  .delegates = options_.delegates,
+                  .delegates = delegates(options_, crews_),
                   .more_stages = options_.more_stages},
                  stores_, pipeline_limits(options_.settings, decode_memory_)),
       seating_({.loop = loop_,
@@ -143,8 +150,11 @@ Node::Node(Options options)
                       const ByteBudget& lent = pipelines_.memory();
                       return lent.bytes_max() - std::min(lent.bytes(), lent.bytes_max());
                     }},
-               {.on_use = [this](const pipeline::Pipeline& pipeline,
-                                 bool in_use) { pipelines_.set_in_use(pipeline, in_use); },
+               {.on_use =
+                    [this](const pipeline::Pipeline& pipeline, bool in_use) {
+                      pipelines_.set_in_use(pipeline, in_use);
+                      crews_.set_in_use(pipeline, in_use);
+                    },
                 .on_rest =
                     [this] {
                       if (draining_ && at_rest()) loop_.stop();
@@ -211,6 +221,7 @@ void Node::look_after_all() {
   memory_reserve::keep();
   monitoring_.tick(now_ns);
   seating_.tick(now_ns);
+  crews_.tick(now_ns);
   recorder_.tick();
   // Pipelines for looking alone have no say in how many threads the trainers' pipelines need.
   std::vector<Feed*> trained = seating_.all_feeds();

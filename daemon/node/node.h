@@ -29,6 +29,7 @@
 #include "daemon/node/settings/options.h"
 #include "daemon/source/fetching/fetch_router.h"
 #include "daemon/store/remote/remote_stores.h"
+#include "daemon/user/crews.h"
 
 namespace spdld::node {
 
@@ -49,6 +50,10 @@ class Node final : public control::Service {
               std::shared_ptr<control::AttachReply> reply) override;
   Result<std::string> query(const control::Client& client, std::string_view topic, std::string_view argument) override;
   std::string_view daemon_id() const override { return daemon_id_; }
+  Result<std::unique_ptr<control::CrewSeat>> join_crew(const control::Client& client, std::string_view token,
+                                                       std::shared_ptr<control::CrewReply> reply) override {
+    return crews_.join(client, token, reply);
+  }
 
   // The state that reports tell, as it is at this moment.
   State state() const;
@@ -93,6 +98,7 @@ class Node final : public control::Service {
   memory::HostMemory host_memory_;  // outlives every slot, as gpus_ does
   memory::Gpus gpus_;
   EventLoop loop_;  // below the pool: tasks that are left in the loop hold feeds, which need the pool to end
+  user::Crews crews_;
   Pipelines pipelines_;
   Seating seating_;
   Recorder recorder_;

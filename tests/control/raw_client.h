@@ -64,6 +64,13 @@ class ScriptedService final : public control::Service {
     return on_query(topic, argument);
   }
   std::string_view daemon_id() const override { return "test-daemon"; }
+  std::function<Result<std::unique_ptr<control::CrewSeat>>(const control::Client&, std::string_view,
+                                                           std::shared_ptr<control::CrewReply>)>
+      on_join_crew;
+  Result<std::unique_ptr<control::CrewSeat>> join_crew(const control::Client& client, std::string_view token,
+                                                       std::shared_ptr<control::CrewReply> reply) override {
+    return on_join_crew(client, token, std::move(reply));
+  }
 };
 
 // A server on a thread of its own. Declared behind what its service uses: sessions use that until the server has ended.

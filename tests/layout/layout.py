@@ -21,8 +21,8 @@ BELOW_PIPELINE = (*BASE, "daemon/store", *SIBLINGS, "daemon/media/text/json", "d
 NODE = ("daemon/node/settings", "daemon/node/access", "daemon/node/pipelines", "daemon/node/seats",
         "daemon/node/reports", "daemon/node")
 BELOW_NODE = (*BELOW_PIPELINE, "daemon/pipeline", "daemon/pipeline/order", "daemon/delivery", "daemon/control", "daemon/metrics",
-              "daemon/http", "daemon/store/remote")
-CLIENT = ("client/src/calls", "client/src/gpu", "client/src/ring", "client/src")
+              "daemon/http", "daemon/store/remote", "daemon/user")
+CLIENT = ("client/src/calls", "client/src/crew", "client/src/gpu", "client/src/ring", "client/src")
 CLI = ("utf8", "proto", "config", "config/text", "config/checks", "client/include", "client/program", "client/text")
 
 
@@ -99,6 +99,7 @@ ROOMS = {
     "daemon/pipeline": (*BELOW_PIPELINE, "daemon/pipeline/forms", "daemon/pipeline/order"),
     "daemon/delivery": BELOW_PIPELINE,
     "daemon/control": (*BELOW_PIPELINE, "daemon/delivery"),
+    "daemon/user": (*BELOW_PIPELINE, "daemon/pipeline", "daemon/delivery", "daemon/control"),
     **each_after(NODE, (*BELOW_NODE, "daemon/source/opening", "config/checks", "proto/cuda")),
     "daemon": (*LOWEST, "config/checks", "daemon/"),  # main.cpp
     "client/include": (),
@@ -106,7 +107,7 @@ ROOMS = {
     **each_after(CLIENT, ("utf8", "proto", "proto/cuda", "client/include", "client/program")),
     "client/text": ("utf8",),
     "client/sheet": ("utf8",),
-    "client/python": ("client/include", "client/text", "proto"),
+    "client/python": ("client/include", "client/src/crew", "client/text", "proto"),
     "client/cli": (*CLI,),
     "client/cli/bench": (*CLI, "client/cli"),
     "client/cli/state": (*CLI, "client/cli"),

@@ -129,12 +129,13 @@ Status Pipelines::check_side_bytes(const config::PipelineSpec& spec, const Opene
   });
   weigh();
   if (fits()) return Done{};
-  return Error{Trouble::kLimit, "operations of this user's pipelines may keep files in " +
-                                    std::to_string(opener.side_bytes_max) +
-                                    " bytes of memory (limits.side_bytes_per_user_max), and with this one they would "
-                                    "have " +
-                                    std::to_string(side_bytes(opener.uid) + wanted) +
-                                    ": lower memory_max of its operations, or detach from another pipeline first"};
+  return Error{
+      Trouble::kLimit,
+      "operations of this user's pipelines may keep files and samples in " + std::to_string(opener.side_bytes_max) +
+          " bytes of memory (limits.side_bytes_per_user_max), and with this one they would "
+          "have " +
+          std::to_string(side_bytes(opener.uid) + wanted) +
+          ": lower memory_max of its operations or scratch under [python], or detach from another pipeline first"};
 }
 
 uint64_t Pipelines::side_bytes(uid_t uid) const {

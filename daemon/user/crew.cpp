@@ -1,0 +1,372 @@
+#include "daemon/user/crew.h"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "daemon/base/system/cpu.h"
+#include "daemon/base/system/log.h"
+
+namespace spdld::user {
+namespace {
+
+constexpr int kLookMs = 100;             // how often times are looked at while somebody works
+constexpr uint32_t kWakes = UINT32_MAX;  // in the place of a worker's number
+
+UniqueFd checked(int fd, const char* what) {
+  if (fd < 0)
+    throw SetupError(Trouble::kLimit, std::string("the processes of user code can't be had (") + what + ": " +
+                                          std::strerror(errno) + "): spdld needs more descriptors (ulimit -n)");
+  return UniqueFd(fd);
+}
+
+bool watch(int poll, int fd, uint32_t number) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u32 = number;
+  return epoll_ctl(poll, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+bool is_wanted(const Job& job) { return job.passage->walker->is_wanted(*job.passage); }
+
+Error unwanted() { return {Trouble::kTransient, "nobody wants it any more"}; }
+
+}  // namespace
+
+Crew::Crew(Settings settings, Orders orders)
+    : settings_(std::move(settings)),
+      orders_(std::move(orders)),
+      scratch_(settings_.scratch_bytes),
+      poll_(checked(epoll_create1(EPOLL_CLOEXEC), "epoll")),
+      wake_(checked(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd")),
+      piece_bytes_(settings_.errands.size(), ScratchFile::kPieceBytesMin) {
+  if (!watch(poll_.get(), wake_.get(), kWakes)) checked(-1, "epoll");
+  thread_ = std::jthread([this](const std::stop_token& stop) { work(stop); });
+}
+
+Crew::~Crew() {
+  thread_.request_stop();
+  wake();
+}
+
+void Crew::wake() const {
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t told = write(wake_.get(), &one, sizeof one);  // EAGAIN: it is awake already
+}
+
+void Crew::add(Job job) {
+  {
+    const std::lock_guard lock(mutex_);
+    job.since_ns = monotonic_ns();
+    queue(job, false);
+    hand_out();
+    if (ended_.empty()) return;
+  }
+  wake();  // the walker must not hear of it within this call
+}
+
+void Crew::queue(Job job, bool is_first) {
+  if (failure_)
+    ended_.push_back({job, *failure_});
+  else if (!is_wanted(job))  // under the lock: drop_unwanted() comes after the flag, and finds the job or was before it
+    ended_.push_back({job, unwanted()});
+  else
+    jobs_.insert(is_first ? jobs_.begin() : jobs_.end(), job);
+}
+
+void Crew::drop_unwanted() {
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(jobs_, [this](const Job& job) {
+      if (is_wanted(job)) return false;
+      ended_.push_back({job, unwanted()});
+      return true;
+    });
+  }
+  deliver();
+}
+
+size_t Crew::waiting() const {
+  const std::lock_guard lock(mutex_);
+  return jobs_.size();
+}
+
+void Crew::open() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (failure_) return;
+    is_open_ = true;
+    idle_deaths_ = 0;
+    start_missing();
+    hand_out();
+  }
+  deliver();
+  wake();
+}
+
+void Crew::close() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_open_ = false;
+    for (const auto& [number, worker] : workers_) end_worker(*worker, "was ended with its crew");
+    for (auto& [number, gone] : gone_) gone.since_ns = 0;  // no reason comes any more
+    note_closed();
+  }
+  deliver();
+  wake();
+}
+
+bool Crew::is_closed() const {
+  const std::lock_guard lock(mutex_);
+  return !is_open_ && workers_.empty() && gone_.empty();
+}
+
+bool Crew::has_failed() const {
+  const std::lock_guard lock(mutex_);
+  return failure_.has_value();
+}
+
+void Crew::fail(const Error& error) {
+  {
+    const std::lock_guard lock(mutex_);
+    fail_locked(error);
+  }
+  deliver();
+}
+
+void Crew::fail_locked(const Error& error) {
+  if (failure_) return;
+  failure_ = error;
+  for (Job& job : std::exchange(jobs_, {})) ended_.push_back({job, error});
+  told_.emplace_back([this, error] { orders_.failed(error); });
+}
+
+void Crew::forget_failure() {
+  const std::lock_guard lock(mutex_);
+  if (!is_condemned_) failure_.reset();
+}
+
+void Crew::note_end(uint32_t worker, std::string how) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto gone = gone_.find(worker);
+    if (gone != gone_.end()) {
+      if (gone->second.worker->end_reason.empty()) gone->second.worker->end_reason = std::move(how);
+      Gone buried = std::move(gone->second);
+      gone_.erase(gone);
+      bury(std::move(buried));
+    } else if (const auto at = workers_.find(worker); at != workers_.end() && at->second->end_reason.empty()) {
+      at->second->end_reason = std::move(how);
+    }
+  }
+  deliver();
+  wake();  // another worker may have come in its place
+}
+
+void Crew::start_missing() {
+  while (is_open_ && !failure_ && workers_.size() + gone_.size() < settings_.workers) start_worker();
+}
+
+// Precondition: the crew is open.
+void Crew::start_worker() {
+  try {
+    auto worker = std::make_unique<Worker>(++last_number_);
+    const uint32_t number = worker->number();
+    if (!watch(poll_.get(), worker->bell(), number)) checked(-1, "epoll");
+    auto descriptors = std::make_shared<std::vector<UniqueFd>>(worker->take_descriptors());
+    workers_.emplace(number, std::move(worker));
+    working_++;
+    told_.emplace_back([this, number, descriptors] { orders_.start(number, std::move(*descriptors)); });
+  } catch (const SetupError& e) {
+    fail_locked(e.error());
+  }
+}
+
+void Crew::end_worker(Worker& worker, std::string why) {
+  if (worker.state == Worker::State::kEnding) return;
+  worker.state = Worker::State::kEnding;
+  worker.end_reason = std::move(why);
+  ending_since_ns_[worker.number()] = monotonic_ns();
+  told_.emplace_back([this, number = worker.number()] { orders_.end(number); });
+}
+
+// News that was gathered under the lock is told without it.
+void Crew::deliver() {
+  std::vector<Ended> ended;
+  std::vector<std::function<void()>> told;
+  {
+    const std::lock_guard lock(mutex_);
+    ended.swap(ended_);
+    told.swap(told_);
+  }
+  for (const auto& tell : told) tell();
+  for (Ended& one : ended) finish(one.job, std::move(one.status));
+}
+
+void Crew::finish(const Job& job, Status status) {
+  pipeline::Passage& passage = *job.passage;
+  const bool is_ok = static_cast<bool>(status);
+  job.statistics->duration_ns.record(job.call_ns);
+  (is_ok ? job.statistics->samples : job.statistics->failures).add();
+  if (!is_ok) passage.error = std::move(status.error());
+  passage.walker->on_outcome(passage, is_ok ? pipeline::StageOutcome::kDone : pipeline::StageOutcome::kFailed);
+}
+
+void Crew::work(const std::stop_token& stop) {
+  name_thread("user-code", 0);
+  while (!stop.stop_requested()) {
+    wait();
+    for (Answer& answer : answers_) read_answer(answer);
+    {
+      const std::lock_guard lock(mutex_);
+      for (Answer& answer : std::exchange(answers_, {})) settle(std::move(answer));
+      look_after_time(monotonic_ns());
+      hand_out();
+    }
+    deliver();
+    release();
+  }
+}
+
+void Crew::note_closed() {
+  if (!workers_.empty() || !gone_.empty()) return;
+  release_is_due_ = true;
+  told_.push_back(orders_.closed);
+}
+
+// On the crew's thread alone: to give many pages back takes long.
+void Crew::release() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!std::exchange(release_is_due_, false)) return;
+  }
+  scratch_.release_pages();
+}
+
+// Until something has happened, or it is time to look. Takes the replies.
+void Crew::wait() {
+  std::array<epoll_event, 16> events;
+  int timeout_ms = -1;
+  {
+    const std::lock_guard lock(mutex_);
+    bool may_sleep = true;
+    for (const auto& [number, worker] : workers_) {
+      // A worker that is to end is not listened to, and must not keep this thread awake.
+      if (worker->state == Worker::State::kWorking) may_sleep = worker->begin_sleep() && may_sleep;
+      if (worker->in_hand() > 0 || worker->state == Worker::State::kEnding) timeout_ms = kLookMs;
+    }
+    if (!gone_.empty()) timeout_ms = kLookMs;
+    if (!may_sleep) timeout_ms = 0;
+    sleeps_long_ = timeout_ms < 0;
+  }
+  const int count = epoll_wait(poll_.get(), events.data(), static_cast<int>(events.size()), timeout_ms);
+  const std::lock_guard lock(mutex_);
+  sleeps_long_ = false;
+  for (const auto& [number, worker] : workers_) {
+    worker->end_sleep();
+    take_replies(*worker);
+  }
+  for (int i = 0; i < count; i++) hear(events[static_cast<size_t>(i)].data.u32);
+  hand_out();  // before results are read: nobody waits for that
+}
+
+void Crew::hear(uint32_t number) {
+  if (number == kWakes) {
+    uint64_t wakes = 0;
+    [[maybe_unused]] const ssize_t got = read(wake_.get(), &wakes, sizeof wakes);
+    return;
+  }
+  const auto at = workers_.find(number);
+  if (at == workers_.end()) return;
+  if (at->second->hear_bell()) {
+    if (at->second->rings_too_often()) end_worker(*at->second, kLiar);
+    return;
+  }
+  take_replies(*at->second);  // its last ones
+  Gone gone{std::move(at->second), monotonic_ns()};
+  workers_.erase(at);
+  working_--;
+  ending_since_ns_.erase(number);
+  if (!gone.worker->end_reason.empty() || !is_open_)
+    bury(std::move(gone));
+  else
+    gone_.emplace(number, std::move(gone));
+}
+
+void Crew::look_after_time(uint64_t now_ns) {
+  for (const auto& [number, worker] : workers_) {
+    if (worker->in_hand() == 0 || worker->state != Worker::State::kWorking) continue;
+    if (now_ns > worker->owes_since_ns() + settings_.call_limit_ns)
+      end_worker(*worker, "did not reply within " + std::to_string(settings_.call_limit_ns / 1'000'000) +
+                              " ms (call_limit_s of [python]), and was ended");
+  }
+  condemn(now_ns);
+  bury_due(now_ns);
+}
+
+// A process that still holds the bell of a worker that was to end may write into the memory of samples for as long as
+// it likes. So this crew makes nothing any more.
+void Crew::condemn(uint64_t now_ns) {
+  std::vector<uint32_t> late;
+  for (const auto& [number, since_ns] : ending_since_ns_)
+    if (now_ns > since_ns + kEndingNsMax) late.push_back(number);
+  for (const uint32_t number : late) {
+    is_condemned_ = true;
+    is_open_ = false;
+    fail_locked({Trouble::kInternal, "a process of user code can't be ended: end it by hand, and attach anew"});
+    Gone gone{std::move(workers_.at(number)), now_ns};
+    workers_.erase(number);
+    working_--;
+    ending_since_ns_.erase(number);
+    bury(std::move(gone));
+  }
+}
+
+void Crew::bury_due(uint64_t now_ns) {
+  std::vector<uint32_t> due;
+  for (const auto& [number, gone] : gone_)
+    if (now_ns > gone.since_ns + kReasonNsMax) due.push_back(number);
+  for (const uint32_t number : due) {
+    Gone gone = std::move(gone_.at(number));
+    gone_.erase(number);
+    bury(std::move(gone));
+  }
+}
+
+// The worker is gone. Its samples begin anew.
+void Crew::bury(Gone gone) {
+  Worker& worker = *gone.worker;
+  const bool was_told = worker.state == Worker::State::kEnding && !is_open_;
+  const Call* guilty = worker.state == Worker::State::kEnding ? worker.owed() : worker.begun();
+  if (was_told) guilty = nullptr;
+  const std::string how = worker.end_reason.empty() ? "has ended" : worker.end_reason;
+  if (guilty == nullptr && is_open_ && worker.replied == 0) idle_deaths_++;
+  for (Call& call : worker.calls()) {
+    if (call.piece != nullptr) scratch_.give_back(call.piece, call.piece_bytes);
+    const pipeline::Passage& passage = *call.job.passage;
+    Error error{Trouble::kTransient, "its process " + how};
+    if (guilty == &call && is_wanted(call.job)) {
+      if (deaths_at_.size() >= kDiedMax) deaths_at_.erase(deaths_at_.begin());
+      uint32_t& deaths = deaths_at_[{passage.sample, passage.pass, &call.job.errand()}];
+      if (++deaths > 1) {
+        error = {Trouble::kContent, name_of(call.job.errand()) + ": its process " + how};
+        deaths_at_.erase({passage.sample, passage.pass, &call.job.errand()});
+      }
+    }
+    ended_.push_back({call.job, error});
+  }
+  if (!how.empty() && is_open_)
+    log::limited(log::Level::kWarn, {settings_.pipeline}, "pipeline {}: a process of user code {}", settings_.pipeline,
+                 how);
+  if (idle_deaths_ >= kDeathsMax)
+    fail_locked({Trouble::kUsage, "the processes of user code end as soon as they start: the last one " + how});
+  start_missing();
+  if (!is_open_) note_closed();
+}
+
+}  // namespace spdld::user

@@ -1,0 +1,27 @@
+// The stage in which a crew does the errands of one turn. Any thread.
+#pragma once
+
+#include <vector>
+
+#include "daemon/pipeline/stage.h"
+#include "daemon/user/crew.h"
+
+namespace spdld::user {
+
+class ErrandStage final : public pipeline::Stage {
+ public:
+  // Borrows the crew.
+  ErrandStage(Crew& crew, std::vector<const pipeline::Errand*> errands);
+
+  pipeline::StageOutcome start(pipeline::Passage& passage, pipeline::Caller& caller) override;
+  void drop_unwanted() const override { crew_.drop_unwanted(); }
+  uint64_t busy_ns() const override { return statistics_.duration_ns.sum(); }
+  uint64_t waiting() const override { return crew_.waiting(); }
+  unsigned concurrency() const override { return crew_.workers(); }
+
+ private:
+  Crew& crew_;
+  const std::vector<const pipeline::Errand*> errands_;
+};
+
+}  // namespace spdld::user
