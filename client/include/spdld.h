@@ -178,15 +178,22 @@ typedef struct spdld_attach_options {
   spdld_warn warn;              /* Gets what the caller should know of an attach that succeeds. The library calls it
                                    only during spdld_attach, on the calling thread. NULL: warnings are lines on stderr. */
   void* warn_user;
-  int64_t held_wait_ms; /* How long spdld_next waits for a batch to be released, if the process holds as many
-                           as it may. 0: not at all in a process of one thread; 30 s if the main thread calls
-                           spdld_next and no other thread has released a batch before; else 10 minutes.
-                           Negative: not at all. */
-  uint32_t replay;      /* A replay tells the trainer's own speed: see below. The loader hands out its first so
-                           many batches (at most 32, or as many as may be held) again and again. 0: as many as
-                           $SPDLD_REPLAY says; no replay where that is not set. */
-  int looks;            /* 1: the caller looks at samples and trains nothing. The daemon's work for this loader
-                           counts in no statistic, and nothing is kept in the cache. */
+  int64_t held_wait_ms;    /* How long spdld_next waits for a batch to be released, if the process holds as many
+                              as it may. 0: not at all in a process of one thread; 30 s if the main thread calls
+                              spdld_next and no other thread has released a batch before; else 10 minutes.
+                              Negative: not at all. */
+  uint32_t replay;         /* A replay tells the trainer's own speed: see below. The loader hands out its first so
+                              many batches (at most 32, or as many as may be held) again and again. 0: as many as
+                              $SPDLD_REPLAY says; no replay where that is not set. */
+  int looks;               /* 1: the caller looks at samples and trains nothing. The daemon's work for this loader
+                              counts in no statistic, and nothing is kept in the cache. */
+  const char* const* crew; /* The program that runs the pipeline's Python operations beside the daemon, and its
+                              arguments; NULL ends them. The library starts it when the daemon asks for it, as no
+                              child of this process. It reads a token, the daemon's socket (a line each) and then
+                              crew_input from its stdin; its output goes to this process's stderr. NULL: the daemon
+                              refuses a pipeline with such operations, unless another client starts the program. */
+  const void* crew_input;  /* crew_input_bytes bytes, of any values. They are copied, as crew is. */
+  size_t crew_input_bytes;
 } spdld_attach_options;
 
 typedef struct spdld_info {

@@ -15,23 +15,6 @@ namespace {
 constexpr uint32_t kRequest = 1;                // a connection has one ATTACH
 constexpr size_t kInlineSpecBytes = 32 * 1024;  // beside it there is room for every other field
 
-// A refusal as the daemon worded it. Stopping is being away: the caller may try again.
-CallOutcome refusal(const Connection& connection, const proto::ErrorReply& error) {
-  const proto::ErrorCode code = error.code();
-  std::string text = said(error.message());
-  if (text.empty())
-    text = "the daemon at " + connection.path() + " refused (" + std::string(proto::name_of(code)) + ")";
-  return failure(result_of(code), std::move(text));
-}
-
-CallOutcome with_version_advice(CallOutcome outcome) {
-  if (outcome.result == SPDLD_VERSION) {
-    outcome.text += " (this is libspdld " SPDLD_VERSION_TEXT ", protocol " + std::to_string(proto::kVersionMin) +
-                    " to " + std::to_string(proto::kVersionMax) + ": install the same release on both sides)";
-  }
-  return outcome;
-}
-
 // The GPUs that this process sees, in its own order.
 flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<proto::Gpu>>> describe_gpus(
     flatbuffers::FlatBufferBuilder& builder, const GpuRequest& request) {
@@ -47,73 +30,12 @@ flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<proto::Gpu>>> descri
 
 }  // namespace
 
-CallOutcome Greeting::connect(Deadline deadline) {
-  UniqueFd socket;
-  if (!start_) {
-    socket = connect_before(endpoint_.path, deadline);
-    const bool absent = !socket && (errno == ENOENT || errno == ECONNREFUSED);
-    if (!socket && !(absent && endpoint_.is_private() && may_start_)) {
-      const int error = errno;
-      if (absent && !endpoint_.is_private() && has_folder(endpoint_)) state_.change(State::kAbsent);
-      return connect_failure(endpoint_, error);
-    }
-    if (!socket) start_.emplace(endpoint_);
-  }
-  if (!socket) {
-    const CallOutcome outcome = start_->advance(deadline, socket);
-    if (!outcome.ok()) return outcome;
-  }
-  connection_ = std::make_shared<Connection>(std::move(socket), endpoint_.path);
-  return {};
-}
-
-CallOutcome Greeting::say_hello() {
-  flatbuffers::FlatBufferBuilder builder;
-  const auto client = builder.CreateString(client_name_);
-  const auto body = proto::CreateHello(builder, proto::kVersionMin, proto::kVersionMax, client, ::getpid());
-  const UniqueFd self = proto::open_pidfd(::getpid());
-  if (!self) {
-    return failure(SPDLD_UNSUPPORTED, "pidfd_open is not possible here (" + text_of_errno(errno) +
-                                          "): the daemon needs it to see this process end; Linux has it since 5.3");
-  }
-  const int fds[] = {self.get()};
-  const bool is_sent = connection_->send(proto::finish(builder, proto::Body::Hello, body), fds);
-  state_.change(is_sent ? State::kHelloSent : State::kLost);
-  if (is_sent) return {};
-  return failure(SPDLD_NO_DAEMON, "the daemon at " + endpoint_.path + " closed the connection at once");
-}
-
-CallOutcome Greeting::read_welcome() {
-  const proto::Message& message = connection_->message();
-  if (const auto* error = message.body_as_ErrorReply()) {
-    if (error->code() == proto::ErrorCode::stopping) state_.change(State::kLost);
-    return with_version_advice(refusal(*connection_, *error));
-  }
-  if (const auto* goodbye = message.body_as_Goodbye()) {
-    state_.change(State::kLost);
-    return shuts_down(*connection_, *goodbye);
-  }
-  const auto* welcome = message.body_as_Welcome();
-  if (!welcome) return protocol_failure(*connection_, "it did not answer HELLO with WELCOME");
-  daemon_ = proto::shown(proto::text_of(welcome->daemon()));
-  if (welcome->version() < proto::kVersionMin || welcome->version() > proto::kVersionMax) {
-    return with_version_advice(failure(SPDLD_VERSION, "the daemon at " + endpoint_.path + " (" + daemon_ +
-                                                          ") speaks protocol " + std::to_string(welcome->version())));
-  }
-  state_.change(State::kWelcomed);
-  return {};
-}
-
-CallOutcome Greeting::advance(Deadline deadline) {
-  if (state_ == State::kConnecting) {
-    CallOutcome outcome = connect(deadline);
-    if (outcome.ok()) outcome = say_hello();
-    if (!outcome.ok()) return outcome;
-  }
-  if (state_ == State::kWelcomed) return {};
-  const CallOutcome outcome = connection_->receive(deadline);
-  if (outcome.result == SPDLD_NO_DAEMON) state_.change(State::kLost);
-  return outcome.ok() ? read_welcome() : outcome;
+CallOutcome answer_crew_wanted(const AttachRequest& request, const Connection& connection,
+                               const proto::CrewWanted& wanted) {
+  if (!request.crew.is_given()) return {};
+  const std::string token(proto::text_of(wanted.token()));
+  if (token.empty() || proto::shown(token) != token) return protocol_failure(connection, "CREW_WANTED without a token");
+  return start_crew(request.crew, token, connection.path());
 }
 
 CallOutcome Attaching::ask() {
@@ -141,12 +63,12 @@ CallOutcome Attaching::ask() {
       request_.sought ? proto::CreatePosition(builder, request_.sought->epoch, request_.sought->step) : 0;
   const auto device = text(request_.gpus.device);
   const auto gpus = describe_gpus(builder, request_.gpus);
-  const auto body = proto::CreateAttach(builder, kRequest, pipeline, spec, in_fd,
-                                        request_.spec_is_json ? proto::SpecFormat::json : proto::SpecFormat::toml,
-                                        folder, group, request_.rank, request_.world_size, request_.gpus.local_rank,
-                                        request_.reader, request_.readers, position, fingerprint, request_.held_max,
-                                        device, gpus, request_.gpus.transport, request_.gpus.ready_early, request_.join,
-                                        request_.batch_size, sought, request_.looks, key_digests);
+  const auto body = proto::CreateAttach(
+      builder, kRequest, pipeline, spec, in_fd,
+      request_.spec_is_json ? proto::SpecFormat::json : proto::SpecFormat::toml, folder, group, request_.rank,
+      request_.world_size, request_.gpus.local_rank, request_.reader, request_.readers, position, fingerprint,
+      request_.held_max, device, gpus, request_.gpus.transport, request_.gpus.ready_early, request_.join,
+      request_.batch_size, sought, request_.looks, key_digests, request_.crew.is_given());
   const int fds[] = {memory.get()};
   const auto bytes = proto::finish(builder, proto::Body::Attach, body);
   const bool is_sent = greeting_.connection()->send(bytes, {fds, in_fd ? size_t{1} : size_t{0}});
@@ -163,6 +85,11 @@ CallOutcome Attaching::read_answer() {
     progress_ = {proto::shown(proto::text_of(preparing->what())), preparing->done(), preparing->total(),
                  progress_.messages + 1};
     return failure(SPDLD_TIMEOUT, {});
+  }
+  if (const auto* wanted = message.body_as_CrewWanted()) {
+    ++progress_.messages;
+    const CallOutcome outcome = answer_crew_wanted(request_, connection, *wanted);
+    return outcome.ok() ? failure(SPDLD_TIMEOUT, {}) : outcome;
   }
   if (const auto* error = message.body_as_ErrorReply()) {
     if (error->code() == proto::ErrorCode::stopping) state_.change(State::kLost);

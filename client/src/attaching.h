@@ -1,66 +1,17 @@
-// Gets a connection, and over it a ring. Both can be continued after a time-out: a call of next with a short time-out
-// must not begin from the start each time.
+// Gets a ring over a connection. It can be continued after a time-out, as the greeting can.
 #pragma once
 
 #include <memory>
 #include <optional>
 #include <string>
 
-#include "client/src/calls/private_daemon.h"
+#include "client/src/calls/greeting.h"
+#include "client/src/crew/crew_start.h"
 #include "client/src/gpu/gpu_request.h"
 #include "client/src/ring/ring.h"
 #include "proto/guarded_state.h"
 
 namespace spdld::client {
-
-// Finds or starts the daemon, says HELLO, waits for WELCOME. One thread.
-class Greeting {
- public:
-  Greeting(Endpoint endpoint, std::string client_name, bool may_start)
-      : endpoint_(std::move(endpoint)), client_name_(std::move(client_name)), may_start_(may_start) {}
-
-  // OK: connection() is open. SPDLD_TIMEOUT, SPDLD_INTERRUPTED: call again. All other results end this attempt.
-  CallOutcome advance(Deadline deadline);
-  const std::shared_ptr<Connection>& connection() const { return connection_; }
-  const std::string& daemon() const { return daemon_; }
-  // The daemon was there, and went away before it answered: another attempt may succeed.
-  bool was_lost() const { return state_ == State::kLost; }
-  // No daemon listens, but a daemon may come: the socket's folder is there, and no private daemon was to be started.
-  bool is_absent() const { return state_ == State::kAbsent; }
-
- private:
-  enum class State : uint8_t {
-    kConnecting,
-    kHelloSent,
-    kWelcomed,
-    kLost,    // as was_lost() says
-    kAbsent,  // as is_absent() says
-  };
-  static constexpr bool may(State from, State to) {
-    switch (from) {
-      case State::kConnecting:
-        return to == State::kHelloSent || to == State::kLost || to == State::kAbsent;
-      case State::kHelloSent:
-        return to == State::kWelcomed || to == State::kLost;
-      case State::kWelcomed:
-      case State::kLost:
-      case State::kAbsent:
-        return false;
-    }
-    return false;
-  }
-  CallOutcome connect(Deadline deadline);
-  CallOutcome say_hello();
-  CallOutcome read_welcome();
-
-  const Endpoint endpoint_;
-  const std::string client_name_;
-  const bool may_start_;
-  std::optional<PrivateDaemonStart> start_;
-  std::shared_ptr<Connection> connection_;
-  std::string daemon_;
-  GuardedState<State, may> state_{State::kConnecting};
-};
 
 // The content of ATTACH; kept for every later attach.
 struct AttachRequest {
@@ -84,6 +35,7 @@ struct AttachRequest {
   uint64_t batch_size = 0;
   bool looks = false;
   GpuRequest gpus;
+  CrewCommand crew;  // none is given: CREW_WANTED is not for this client
 };
 
 struct Progress {
@@ -92,6 +44,10 @@ struct Progress {
   uint64_t total = 0;
   uint64_t messages = 0;  // received so far; each shows that the daemon lives
 };
+
+// Starts the crew that the daemon asks for, where the request has a command.
+CallOutcome answer_crew_wanted(const AttachRequest& request, const Connection& connection,
+                               const proto::CrewWanted& wanted);
 
 // One attempt to attach. One thread.
 class Attaching {

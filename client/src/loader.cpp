@@ -162,6 +162,13 @@ CallOutcome Loader::take_message(std::unique_ptr<Batch>& batch) {
     case proto::Body::Goodbye:
       lose_ring(shuts_down(ring_->connection(), *message.body_as_Goodbye()));
       return {};
+    case proto::Body::CrewWanted: {
+      const CallOutcome outcome =
+          answer_crew_wanted(settings_.request, ring_->connection(), *message.body_as_CrewWanted());
+      if (outcome.result == SPDLD_INTERNAL) return outcome;
+      if (!outcome.ok()) end(outcome);
+      return {};
+    }
     case proto::Body::Preparing:
     case proto::Body::Answer:
       return {};  // of no request that is still open

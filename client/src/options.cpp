@@ -113,6 +113,18 @@ CallOutcome set_join(const spdld_attach_options& options, AttachRequest& request
                                     "\": it must be \"now\", \"exact\", \"epoch\" or \"alone\"");
 }
 
+CallOutcome set_crew(const spdld_attach_options& options, CrewCommand& crew) {
+  for (const char* const* text = options.crew; text && *text; ++text) crew.arguments.emplace_back(*text);
+  if (options.crew && (crew.arguments.empty() || crew.arguments[0].empty()))
+    return failure(SPDLD_INVALID, "crew names no program: its first entry is the program's path");
+  if (!options.crew && options.crew_input)
+    return failure(SPDLD_INVALID, "crew_input is given without crew: give the program that reads it");
+  if (!options.crew_input && options.crew_input_bytes > 0)
+    return failure(SPDLD_INVALID, "crew_input_bytes is given without crew_input");
+  if (options.crew_input) crew.input.assign(static_cast<const char*>(options.crew_input), options.crew_input_bytes);
+  return {};
+}
+
 // A replay keeps its leases: it must hold no other job of a stream back.
 CallOutcome set_replay(const spdld_attach_options& options, LoaderSettings& settings) {
   settings.replay = options.replay;
@@ -165,6 +177,7 @@ CallOutcome settings_from(const spdld_attach_options& options, LoaderSettings& s
   if (outcome.ok()) outcome = read_pipeline(options, request);
   if (outcome.ok()) outcome = read_gpu_request(options, local_rank, request.gpus);
   if (outcome.ok()) outcome = find_endpoint(options.socket, settings.endpoint);
+  if (outcome.ok()) outcome = set_crew(options, request.crew);
   if (outcome.ok()) outcome = set_replay(options, settings);
   settings.may_rest = !(options.group && *options.group) && request.readers == 1 && settings.replay == 0;
   if (outcome.ok() && !settings.job.launched.empty()) {

@@ -120,7 +120,8 @@ class Specs(DaemonCase):
         itself["source"]["more"] = itself
         for given, words in ((self.spec(mean=float("nan")), r"^output\[0\].ops\[2\].mean is nan: write a finite"),
                              (self.spec(mean=np.array([0, np.inf, 0])), r"^output\[0\].ops\[2\].mean\[1\] is inf: "),
-                             (self.spec(size=lambda: 32), r"^output\[0\].ops\[1\].size is a function, .* no Python code"),
+                             (self.spec(size=lambda: 32), r"^output\[0\].ops\[1\].size is a function, .* a pipeline holds no "
+                              "functions: .*give ops="),
                              (self.spec(size={32}), r"^output\[0\].ops\[1\].size is a set, \{32\}: .*write a list"),
                              (self.spec(size=b"32"), r"^output\[0\].ops\[1\].size is a bytes, b'32': a pipeline holds "),
                              ({**self.spec(), "batch": {4: 5}}, "^batch has the key 4: keys are texts$"),

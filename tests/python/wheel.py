@@ -32,8 +32,8 @@ WAIT_S = 60
 # What every machine has that manylinux wheels are for.
 FROM_SYSTEM = {"libc.so.6", "libm.so.6", "libstdc++.so.6", "libgcc_s.so.1", "libdl.so.2", "libpthread.so.0", "librt.so.1",
                "libresolv.so.2", "libz.so.1", "libexpat.so.1", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
-PYTHON_FILES = {path.name for path in (ROOT / "client" / "python" / "spdld").iterdir()
-                if path.suffix in (".py", ".pyi", ".typed")}
+PACKAGE = ROOT / "client" / "python" / "spdld"
+PYTHON_FILES = {str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*") if path.suffix in (".py", ".pyi", ".typed")}
 # Calls a hook as a front end does: in the project's folder, with its build backend.
 HOOK = """
 import importlib, json, sys

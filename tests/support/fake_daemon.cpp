@@ -162,6 +162,7 @@ bool FakeDaemon::serve_message(Session& session, const proto::Message& message, 
     case proto::Body::Push:
       return take_push(session, *message.body_as_Push());
     default:
+      if (script_.on_other) return script_.on_other(session.socket.get(), message);
       return send_error(session.socket.get(), 0, proto::ErrorCode::unexpected, "not from a client");
   }
 }
@@ -205,6 +206,7 @@ bool FakeDaemon::answer_attach(Session& session, const proto::Attach& attach, st
     counts.last_device = proto::text_of(attach.device());
     counts.last_transport = attach.transport();
     counts.last_ready_early = attach.ready_early();
+    counts.last_starts_crews = attach.starts_crews();
     counts.last_gpus.clear(), counts.last_fd_gpus = 0;
     for (uint32_t i = 0; attach.gpus() && i < attach.gpus()->size(); ++i) {
       const proto::Gpu& gpu = *attach.gpus()->Get(i);
@@ -224,6 +226,7 @@ bool FakeDaemon::answer_attach(Session& session, const proto::Attach& attach, st
     proto::send_message(socket, proto::finish(builder, proto::Body::Preparing,
                                               proto::CreatePreparing(builder, attach.request(), what, i, 10)));
   }
+  if (script_.crew_after == 0) want_crew(session);
   if (script_.before_attached) script_.before_attached();
   if (!script_.answers_attach) return true;
   if (script_.make_slots) session.device = script_.make_slots(script_, attach);
@@ -232,6 +235,13 @@ bool FakeDaemon::answer_attach(Session& session, const proto::Attach& attach, st
   session.epoch = attach.position()->epoch();
   session.step = attach.position()->step() - std::min(script_.behind_steps, attach.position()->step());
   return send_attached(session, attach);
+}
+
+void FakeDaemon::want_crew(Session& session) {
+  if (script_.crew_token.empty()) return;
+  flatbuffers::FlatBufferBuilder builder;
+  const auto body = proto::CreateCrewWantedDirect(builder, script_.crew_token.c_str());
+  proto::send_message(session.socket.get(), proto::finish(builder, proto::Body::CrewWanted, body));
 }
 
 bool FakeDaemon::send_attached(Session& session, const proto::Attach& attach) {
@@ -368,6 +378,7 @@ bool FakeDaemon::send_batches(Session& session) {
       return end(session);
     }
     send_ready(session, slot);
+    if (session.sent == script_.crew_after) want_crew(session);
   }
   return true;
 }

@@ -125,6 +125,10 @@ struct FakeScript {
   std::function<void(FakeDevice&, const proto::Attach&)> tamper_device;  // if set, memory of a GPU is made up
   std::function<void()> before_attached;                                 // on the daemon's thread, when ATTACH has come
   std::function<void(const FakeCounts&)> on_change;                      // at every count, on the daemon's thread
+  std::string crew_token = {};  // not empty: CREW_WANTED with it comes before every ATTACHED, ...
+  uint64_t crew_after = 0;      // ... or, where this is not 0, behind so many READYs of a session
+  // Takes the messages that no trainer sends, on the daemon's thread; false: the session is over.
+  std::function<bool(int socket, const proto::Message&)> on_other;
 };
 
 // Counts and last values over all sessions.
@@ -143,6 +147,7 @@ struct FakeCounts {
   uint64_t last_fd_gpus = 0;  // GPUs of last_gpus that take file descriptors
   proto::Transport last_transport = proto::Transport::automatic;
   bool last_ready_early = false;
+  bool last_starts_crews = false;
 };
 
 class FakeDaemon {
@@ -166,6 +171,7 @@ class FakeDaemon {
   bool answer_attach(Session& session, const proto::Attach& attach, std::vector<UniqueFd>& fds);
   bool send_attached(Session& session, const proto::Attach& attach);
   bool answer_query(Session& session, const proto::Query& query);
+  void want_crew(Session& session);
   void make_slots(Session& session);
   void take_release(Session& session, const proto::Release& release);
   void take_back(Session& session, const flatbuffers::Vector<const proto::LeaseId*>& keeps);

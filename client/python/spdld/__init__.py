@@ -10,13 +10,15 @@ Times are in seconds. Every failure is a spdld.Error whose text says what is wro
 used, or a data set that is not whole, gives a spdld.DataWarning, once for each reason. loader.stats() counts them.
 """
 import gc
+import importlib
 import json
 import operator
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, Union
 
 from spdld import _spdld
+from spdld._crew import Crew
 from spdld._devices import device_for
 from spdld._errors import (
     ChangedError,
@@ -40,7 +42,7 @@ from spdld._moving import refuse
 from spdld._progress import display_for
 from spdld._ragged import Ragged
 from spdld._spdld import Batch, Info, Loader, Tensor
-from spdld._spec import pipeline_of
+from spdld._spec import may_call_functions, pipeline_of
 from spdld._state import text_of
 
 __all__ = ["attach", "query", "Loader", "Batch", "Tensor", "Ragged", "Info", "Error", "InvalidError", "NoDaemonError",
@@ -62,7 +64,8 @@ def attach(pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], *, rank:
            held_wait: float | None = None, private: bool = True,
            dp_rank: int | None = None, dp_size: int | None = None, replica: int | None = None,
            replicas: int | None = None, join: str | None = None, batch_size: int = 0,
-           progress: bool | None = None, replay: int = 0, looks: bool = False, **unknown: NoReturn) -> Loader:
+           progress: bool | None = None, replay: int = 0, looks: bool = False,
+           ops: Mapping[str, Callable[..., Any]] | None = None, **unknown: NoReturn) -> Loader:
     """Attaches this process to a pipeline as one rank of a training job, and waits until the data set is listed.
 
     pipeline: a dict with the keys of a pipeline file, the path of a file that ends in .toml or .json, or the name of a
@@ -154,6 +157,17 @@ def attach(pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], *, rank:
         comes again. A SpdldWarning says that this is a replay, and no loader takes a state that a replay gave.
     looks: True for a program that tries a pipeline or looks at samples, and trains nothing. The daemon's work for
         this loader counts in no statistic and keeps nothing in the cache, and jobs that run do not notice it.
+    ops: functions for the operations of the pipeline that have op = "python", by the names that `call` gives there, such as
+        {"blur": blur}. An operation whose call is "module:function" needs no entry. The functions run in processes of this
+        user beside the daemon, with this program's interpreter, sys.path and environment. These processes import a
+        function's module anew. A function that is in no module, such as a lambda or one of a notebook, is sent to them by
+        cloudpickle, which must be installed. The output of a function
+        comes to this program's stderr.
+        A function gets one sample: bytes, or an array of numpy that it may write into. The array is valid during the call. It
+        returns what the operation's `gives` says: an array of numpy, a tensor of torch on the CPU, a picture of PIL, numbers,
+        or bytes. Where it raises an exception, the sample counts as bad content. Before each call the module random,
+        numpy.random, torch's default generator and the generator of a parameter called `rng` stand at a state that depends
+        on the sample, the epoch and the operation alone.
 
     Raises InvalidError with all faults of a pipeline at once, a line each. For an argument of torch's DataLoader, such
     as num_workers, InvalidError says what to write instead. ConflictError means that the rank is taken, ChangedError
@@ -175,7 +189,11 @@ def attach(pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], *, rank:
     _check_pair("replica", replica, "replicas", replicas)
     if replicas is not None and replicas > 1 and device is None:
         device = "cpu"
-    text, spec, folder = pipeline_of(pipeline)
+    given, crew = pipeline_of(pipeline), Crew()
+    if ops is not None or may_call_functions(given):
+        functions: Any = importlib.import_module("spdld._crew.functions")  # which most programs need not load
+        given, crew = functions.with_functions(given, ops)
+    text, spec, folder = given
     arguments: dict[str, Any] = dict(
         pipeline=text, spec=spec, spec_folder=folder, rank=_number("rank", rank or 0, _UINT32_MAX),
         world_size=_number("world_size", world_size or 0, _UINT32_MAX),
@@ -188,7 +206,7 @@ def attach(pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], *, rank:
         private=bool(private), device=device_for(device, arrays), transport=transport,
         experimental_ready_early=bool(experimental_ready_early), join=join,
         batch_size=_number("batch_size", batch_size, _UINT64_MAX), replay=_number("replay", replay, _UINT32_MAX),
-        looks=bool(looks), framework=arrays.name, converter=arrays.converter,
+        looks=bool(looks), crew=crew.command, crew_input=crew.input, framework=arrays.name, converter=arrays.converter,
         progress=display_for(progress, rank, local_rank))
     try:
         return _spdld.attach(**arguments)

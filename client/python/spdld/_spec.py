@@ -26,7 +26,7 @@ class Pipeline(NamedTuple):
 
 def pipeline_of(given: Any) -> Pipeline:
     if isinstance(given, Mapping):
-        return Pipeline(spec=json.dumps(_with_lists(plain(given))), folder=".")
+        return Pipeline(spec=spec_text(plain(given)), folder=".")
     if not isinstance(given, (str, os.PathLike)):
         raise InvalidError(f"a pipeline is a dict, the path of a .toml or .json file, or the name of a pipeline of the daemon, "
                            f"and not a value of the type {_kind(given)}{_folder_hint(getattr(given, 'root', None))}")
@@ -36,7 +36,7 @@ def pipeline_of(given: Any) -> Pipeline:
     if text.endswith(".toml"):
         return Pipeline(text=text)
     if text.endswith(".json"):
-        return Pipeline(spec=json.dumps(_with_lists(plain(_read(text)))), folder=os.path.dirname(text) or ".")
+        return Pipeline(spec=spec_text(plain(_read(text))), folder=os.path.dirname(text) or ".")
     if isinstance(given, str) and os.sep not in text:
         return Pipeline(text=text)
     raise InvalidError(f"a pipeline's file ends in .toml or .json, unlike {text}"
@@ -70,6 +70,39 @@ def plain(value: Any, place: str = "", depth: int = 0) -> Any:
     if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray, memoryview)):
         return [plain(entry, f"{place}[{number}]", depth + 1) for number, entry in enumerate(value)]
     raise InvalidError(f"{place or 'the pipeline'} is a {_kind(value)}, {_shown(value)}: {_remedy(value)}")
+
+
+def spec_text(spec: Any) -> str:
+    """A spec, made of plain values, as JSON."""
+    return json.dumps(_with_lists(spec))
+
+
+def may_call_functions(given: Pipeline) -> bool:
+    """False where no operation of the pipeline can be op = "python"."""
+    if given.spec is not None:
+        return '"python"' in given.spec
+    if given.text is None or not given.text.endswith(".toml"):
+        return False
+    try:
+        with open(given.text, "rb") as file:
+            text = file.read(_FILE_BYTES_MAX)
+    except OSError:
+        return False  # whoever reads it next says what is wrong
+    return b'"python"' in text or b"'python'" in text
+
+
+def toml_of(path: str) -> Any:
+    """The content of a .toml file as plain values; None where it is no TOML, so that whoever reads it next says what is wrong."""
+    try:
+        toml: Any = importlib.import_module("tomllib")  # from Python 3.11 on
+    except ImportError:
+        raise InvalidError(f"{path} has Python operations, which this version of Python can only read from a dict or from a "
+                           ".json file: write the pipeline there, or take Python 3.11") from None
+    try:
+        with open(path, "rb") as file:
+            return plain(toml.load(file))
+    except (OSError, ValueError):
+        return None
 
 
 def _with_lists(spec: Any) -> Any:
@@ -126,8 +159,9 @@ def _remedy(value: Any) -> str:
     if isinstance(value, Set):
         return "a set has no order, so write a list"
     if callable(value):
-        return ('a pipeline holds no Python code, because the daemon runs it: write an operation as a dict, such as '
-                '{"op": "resize", "size": 256} (`spdlctl ops` lists the operations)')
+        return ('a pipeline holds no functions: write an operation as a dict, such as {"op": "resize", "size": 256} (`spdlctl '
+                'ops` lists the operations), or call the function by a name, as in {"op": "python", "call": "name", "gives": '
+                '...}, and give ops={"name": function}')
     return "a pipeline holds only dicts, lists, texts, numbers and truth values"
 
 

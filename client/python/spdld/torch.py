@@ -80,6 +80,7 @@ class Loader(OverLoader, _data.IterableDataset):  # type: ignore[misc]
         without replicas, the processes tell one another through torch.distributed which of them are replicas on one
         machine. All processes of the default group must make their loaders at the same time for this. Where the
         processes of a machine have several daemons, or only some processes make a loader, give replica and replicas.
+        With ops={"blur": blur} the loader takes functions for the operations that have op = "python" and call = "blur".
     sampler, batch_sampler: any sampler of torch that gives the order, in place of the daemon. It names samples by their
         numbers in the data set's listing, which has info.samples of them. A pipeline in a dict then gets order.shuffle =
         "client". A pipeline in a file, or a named pipeline, must say so itself.

@@ -4,23 +4,12 @@
 
 #include <algorithm>
 
+#include "client/python/src/errors.h"
 #include "client/python/src/loader.h"
 
 namespace nb = nanobind;
 
 namespace spdld::python {
-
-namespace {
-
-// The text may hold a file's name that is not UTF-8.
-nb::object text_of(const std::string& bytes) {
-  const auto size = static_cast<Py_ssize_t>(bytes.size());
-  nb::object text = nb::steal(PyUnicode_DecodeUTF8(bytes.data(), size, "backslashreplace"));
-  if (!text.is_valid()) throw nb::python_error();
-  return text;
-}
-
-}  // namespace
 
 std::vector<std::string> missing_news(const spdld_loader* loader, const std::string& pipeline) {
   const spdld::Stats stats = spdld::stats_of(loader);

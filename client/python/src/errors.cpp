@@ -46,21 +46,20 @@ const char* class_of(spdld_result result) {
 
 }  // namespace
 
+nb::object text_of(const std::string& bytes) {
+  const auto size = static_cast<Py_ssize_t>(bytes.size());
+  nb::object text = nb::steal(PyUnicode_DecodeUTF8(bytes.data(), size, "backslashreplace"));
+  if (!text.is_valid()) throw nb::python_error();
+  return text;
+}
+
 void raise(spdld_result result, const std::string& sentence) {
   const nb::object type = nb::module_::import_("spdld._errors").attr(class_of(result));
-  // The sentence may hold a file's name that is not UTF-8.
-  const auto size = static_cast<Py_ssize_t>(sentence.size());
-  const nb::object text = nb::steal(PyUnicode_DecodeUTF8(sentence.data(), size, "backslashreplace"));
-  if (text.is_valid()) PyErr_SetObject(type.ptr(), text.ptr());
+  PyErr_SetObject(type.ptr(), text_of(sentence).ptr());
   throw nb::python_error();
 }
 
-void warn(const std::string& sentence) {
-  const auto size = static_cast<Py_ssize_t>(sentence.size());
-  const nb::object text = nb::steal(PyUnicode_DecodeUTF8(sentence.data(), size, "backslashreplace"));
-  if (!text.is_valid()) throw nb::python_error();
-  nb::module_::import_("spdld._errors").attr("warn")(text);
-}
+void warn(const std::string& sentence) { nb::module_::import_("spdld._errors").attr("warn")(text_of(sentence)); }
 
 void raise_last(spdld_result result) { raise(result, spdld_last_error()); }
 

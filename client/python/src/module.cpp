@@ -3,6 +3,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <cmath>
@@ -12,10 +13,13 @@
 #include <spdld.hpp>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "client/python/src/crew.h"
 #include "client/python/src/errors.h"
 #include "client/python/src/loader.h"
 #include "client/python/src/progress.h"
+#include "client/python/src/randomness.h"
 #include "proto/fingerprint.h"
 
 namespace nb = nanobind;
@@ -44,8 +48,9 @@ std::unique_ptr<Loader> make_loader(const Text& pipeline, const Text& spec, cons
                                     std::optional<double> reconnect_s, std::optional<double> held_wait_s,
                                     uint32_t reader, uint32_t readers, bool may_start, const Text& device,
                                     const Text& transport, bool experimental_ready_early, const Text& join,
-                                    uint64_t batch_size, uint32_t replay, bool looks, std::string framework,
-                                    const nb::object& converter, const nb::object& progress) {
+                                    uint64_t batch_size, uint32_t replay, bool looks,
+                                    const std::vector<std::string>& crew, const nb::bytes& crew_input,
+                                    std::string framework, const nb::object& converter, const nb::object& progress) {
   spdld::AttachOptions options;
   options.socket = pointer_to(socket);
   options.pipeline = pointer_to(pipeline);
@@ -74,6 +79,14 @@ std::unique_ptr<Loader> make_loader(const Text& pipeline, const Text& spec, cons
   options.batch_size = batch_size;
   options.replay = replay;
   options.looks = looks ? 1 : 0;
+  std::vector<const char*> command;
+  for (const std::string& text : crew) command.push_back(text.c_str());
+  command.push_back(nullptr);
+  if (!crew.empty()) {
+    options.crew = command.data();
+    options.crew_input = crew_input.c_str();
+    options.crew_input_bytes = crew_input.size();
+  }
   return std::make_unique<Loader>(options, timeout_s, std::move(framework), progress, converter);
 }
 
@@ -107,12 +120,15 @@ NB_MODULE(_spdld, module) {
   bind_batch(module);
   bind_loader(module);
   bind_progress(module);
+  bind_randomness(module);
+  bind_crew_link(module);
+  bind_worker(module);
   module.def("attach", &make_loader, nb::kw_only(), "pipeline"_a.none(), "spec"_a.none(), "spec_folder"_a.none(),
              "rank"_a, "world_size"_a, "local_rank"_a, "group"_a.none(), "socket"_a.none(), "epoch"_a, "step"_a,
              "fingerprint"_a.none(), "state"_a.none(), "held_max"_a, "timeout"_a.none(), "reconnect"_a.none(),
              "held_wait"_a.none(), "reader"_a, "readers"_a, "private"_a, "device"_a.none(), "transport"_a.none(),
-             "experimental_ready_early"_a, "join"_a.none(), "batch_size"_a, "replay"_a, "looks"_a, "framework"_a,
-             "converter"_a, "progress"_a.none());
+             "experimental_ready_early"_a, "join"_a.none(), "batch_size"_a, "replay"_a, "looks"_a, "crew"_a,
+             "crew_input"_a, "framework"_a, "converter"_a, "progress"_a.none());
   module.def("query", &ask, "topic"_a, "argument"_a.none(), "socket"_a.none(), "timeout"_a);
   // Returns a clause such as "the pipeline's spec differs", or none where one of the two is not a fingerprint.
   module.def(

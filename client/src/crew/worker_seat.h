@@ -1,0 +1,60 @@
+// A worker's end of the memory that it shares with the daemon (proto/crew/ring.h): it takes tasks, sleeps where there
+// is none, and replies. The daemon's tasks are checked. One thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "client/src/calls/deadline.h"
+#include "client/src/calls/outcome.h"
+#include "proto/crew/ring.h"
+#include "proto/unique_fd.h"
+
+namespace spdld::client {
+
+class WorkerSeat {
+ public:
+  WorkerSeat() = default;
+  ~WorkerSeat();
+  WorkerSeat(const WorkerSeat&) = delete;
+  WorkerSeat& operator=(const WorkerSeat&) = delete;
+
+  // Maps the ring and the scratch memory. `bell`: the worker's end of it, which is open for as long as the seat lives.
+  // SPDLD_INTERNAL: a memory is smaller than told, could be cut short, or can't be mapped. Called once.
+  CallOutcome open(UniqueFd ring, UniqueFd bell, int scratch, uint64_t scratch_bytes);
+
+  // kLie: the daemon's count of tasks makes no sense.
+  proto::crew::Taken take(proto::crew::Task& task) { return reader_->take(task); }
+  // Waits until there may be a task to take. kSignal: a signal came before.
+  Wake wait();
+  // The daemon wants nothing more, as wait() has found.
+  bool is_over() const { return is_over_; }
+  // The functions of the call are about to run.
+  void begin(const proto::crew::Task& task) { ring_->begun.store(task.number, std::memory_order_release); }
+
+  // Null: it reaches beyond the scratch memory, or does not lie where extents lie. An empty one lies at its beginning.
+  uint8_t* at(const proto::crew::Extent& extent) const;
+  std::span<uint8_t> scratch() const { return {scratch_, scratch_bytes_}; }
+  // A tensor of `item_bytes` an element fits the extent exactly.
+  static bool fits(const proto::crew::Shape& shape, uint64_t item_bytes, uint64_t bytes);
+
+  // `reply.text_bytes` is set here; a longer text is cut at the end of a character. The daemon, where it sleeps, is
+  // told of replies to short calls together: to wake it for each one would take longer than the call.
+  void reply(proto::crew::Reply reply, std::string_view text = {});
+
+ private:
+  void tell();
+
+  UniqueFd bell_;
+  bool is_over_ = false;
+  uint64_t untold_since_ns_ = 0;  // 0: the daemon was told of all replies
+  proto::crew::Ring* ring_ = nullptr;
+  uint8_t* scratch_ = nullptr;
+  uint64_t scratch_bytes_ = 0;
+  std::unique_ptr<proto::crew::LaneReader<proto::crew::Task>> reader_;
+  std::unique_ptr<proto::crew::LaneWriter<proto::crew::Reply>> writer_;
+};
+
+}  // namespace spdld::client
