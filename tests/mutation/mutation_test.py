@@ -16,7 +16,7 @@ import trials
 
 OPTIONS = cases.options("build")
 MUTANTS = ROOT / "tests/mutation/mutants"
-ROOMS = ("proto", "config", "base", "metrics", "source", "sampler", "media", "memory", "rows", "mixing", "cache", "batch",
+ROOMS = ("proto", "config", "base", "metrics", "source", "sampler", "media", "memory", "rows", "mixing", "cache", "batch", "user",
          "pipeline", "delivery", "http", "control", "node", "client", "cli", "store", "parquet", "python")
 
 TINY = {
