@@ -36,16 +36,7 @@ SIDE = 224
 
 
 def crew_pids():
-    word = f"{WORD}={os.environ[WORD]}".encode()
-    found = []
-    for folder in Path("/proc").iterdir():
-        try:
-            is_other = folder.name.isdigit() and int(folder.name) != os.getpid()
-            if is_other and word in (folder / "environ").read_bytes().split(b"\0"):
-                found.append(int(folder.name))
-        except OSError:  # it has just ended
-            pass
-    return found
+    return processes.with_variable(f"{WORD}={os.environ[WORD]}")
 
 
 def cpu_of(daemon):

@@ -35,15 +35,7 @@ def draw_faults(samples, seed):
 
 
 def crew():
-    word = f"{WORD}={os.environ[WORD]}".encode()
-    found = []
-    for folder in Path("/proc").iterdir():
-        try:
-            if folder.name.isdigit() and word in (folder / "environ").read_bytes().split(b"\0"):
-                found.append(int(folder.name))
-        except OSError:  # it has just ended
-            pass
-    return [pid for pid in found if pid != os.getpid()]
+    return processes.with_variable(f"{WORD}={os.environ[WORD]}")
 
 
 def scratch_pages(pid):

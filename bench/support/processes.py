@@ -17,6 +17,17 @@ def descendants(pid):
     return children + [below for child in children for below in descendants(child)]
 
 
+def with_variable(variable):
+    """Returns the ids of all processes but this one that have `variable`, as "NAME=value", in their environment."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):  # it has just ended
+            is_other = folder.name.isdigit() and int(folder.name) != os.getpid()
+            if is_other and variable.encode() in (folder / "environ").read_bytes().split(b"\0"):
+                found.append(int(folder.name))
+    return found
+
+
 def cpu_s(pid):
     """Returns the user and system time of a process with all its threads, and of the children that it has waited for."""
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()

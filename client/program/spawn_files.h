@@ -3,6 +3,7 @@
 #pragma once
 
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 
 #include <string>
@@ -35,6 +36,24 @@ class SpawnFiles {
 
  private:
   int error_ = 0;
+};
+
+// The same with posix_spawn's attributes, for a program that outlives this process: a session of its own, no blocked
+// signal, and the default handling of all.
+class SpawnSettings : public SpawnFiles {
+ public:
+  SpawnSettings() {
+    note(::posix_spawnattr_init(&attributes));
+    sigset_t none, all;
+    ::sigemptyset(&none);
+    ::sigfillset(&all);
+    note(::posix_spawnattr_setsigmask(&attributes, &none));
+    note(::posix_spawnattr_setsigdefault(&attributes, &all));
+    note(::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
+  }
+  ~SpawnSettings() { ::posix_spawnattr_destroy(&attributes); }
+
+  posix_spawnattr_t attributes;
 };
 
 }  // namespace spdld::client

@@ -6,11 +6,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
 
 #include "daemon/base/system/cpu.h"
 #include "daemon/base/system/log.h"
+#include "daemon/user/shared_file.h"
 
 namespace spdld::user {
 namespace {
@@ -19,22 +18,16 @@ constexpr int kLookMs = 100;             // how often times are looked at while 
 constexpr uint32_t kWakes = UINT32_MAX;  // in the place of a worker's number
 
 UniqueFd checked(int fd, const char* what) {
-  if (fd < 0)
-    throw SetupError(Trouble::kLimit, std::string("the processes of user code can't be had (") + what + ": " +
-                                          std::strerror(errno) + "): spdld needs more descriptors (ulimit -n)");
+  if (fd < 0) refuse_descriptors(what);
   return UniqueFd(fd);
 }
 
-bool watch(int poll, int fd, uint32_t number) {
+void watch(int poll, int fd, uint32_t number) {
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.u32 = number;
-  return epoll_ctl(poll, EPOLL_CTL_ADD, fd, &event) == 0;
+  if (epoll_ctl(poll, EPOLL_CTL_ADD, fd, &event) != 0) refuse_descriptors("epoll");
 }
-
-bool is_wanted(const Job& job) { return job.passage->walker->is_wanted(*job.passage); }
-
-Error unwanted() { return {Trouble::kTransient, "nobody wants it any more"}; }
 
 }  // namespace
 
@@ -45,7 +38,7 @@ Crew::Crew(Settings settings, Orders orders)
       poll_(checked(epoll_create1(EPOLL_CLOEXEC), "epoll")),
       wake_(checked(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd")),
       piece_bytes_(settings_.errands.size(), ScratchFile::kPieceBytesMin) {
-  if (!watch(poll_.get(), wake_.get(), kWakes)) checked(-1, "epoll");
+  watch(poll_.get(), wake_.get(), kWakes);
   thread_ = std::jthread([this](const std::stop_token& stop) { work(stop); });
 }
 
@@ -59,10 +52,9 @@ void Crew::wake() const {
   [[maybe_unused]] const ssize_t told = write(wake_.get(), &one, sizeof one);  // EAGAIN: it is awake already
 }
 
-void Crew::add(Job job) {
+void Crew::add(const Job& job) {
   {
     const std::lock_guard lock(mutex_);
-    job.since_ns = monotonic_ns();
     queue(job, false);
     hand_out();
     if (ended_.empty()) return;
@@ -70,21 +62,26 @@ void Crew::add(Job job) {
   wake();  // the walker must not hear of it within this call
 }
 
-void Crew::queue(Job job, bool is_first) {
+void Crew::queue(const Job& job, bool is_first) {
   if (failure_)
     ended_.push_back({job, *failure_});
-  else if (!is_wanted(job))  // under the lock: drop_unwanted() comes after the flag, and finds the job or was before it
-    ended_.push_back({job, unwanted()});
+  else if (!job.is_wanted())  // under the lock: drop_unwanted() comes after the flag, and finds the job or was before
+                              // it
+    end_unwanted(job);
   else
     jobs_.insert(is_first ? jobs_.begin() : jobs_.end(), job);
+}
+
+void Crew::end_unwanted(const Job& job) {
+  ended_.push_back({job, Error{Trouble::kTransient, "nobody wants it any more"}});
 }
 
 void Crew::drop_unwanted() {
   {
     const std::lock_guard lock(mutex_);
     std::erase_if(jobs_, [this](const Job& job) {
-      if (is_wanted(job)) return false;
-      ended_.push_back({job, unwanted()});
+      if (job.is_wanted()) return false;
+      end_unwanted(job);
       return true;
     });
   }
@@ -177,7 +174,7 @@ void Crew::start_worker() {
   try {
     auto worker = std::make_unique<Worker>(++last_number_);
     const uint32_t number = worker->number();
-    if (!watch(poll_.get(), worker->bell(), number)) checked(-1, "epoll");
+    watch(poll_.get(), worker->bell(), number);
     auto descriptors = std::make_shared<std::vector<UniqueFd>>(worker->take_descriptors());
     workers_.emplace(number, std::move(worker));
     working_++;
@@ -350,7 +347,7 @@ void Crew::bury(Gone gone) {
     if (call.piece != nullptr) scratch_.give_back(call.piece, call.piece_bytes);
     const pipeline::Passage& passage = *call.job.passage;
     Error error{Trouble::kTransient, "its process " + how};
-    if (guilty == &call && is_wanted(call.job)) {
+    if (guilty == &call && call.job.is_wanted()) {
       if (deaths_at_.size() >= kDiedMax) deaths_at_.erase(deaths_at_.begin());
       uint32_t& deaths = deaths_at_[{passage.sample, passage.pass, &call.job.errand()}];
       if (++deaths > 1) {

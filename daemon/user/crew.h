@@ -32,7 +32,7 @@ namespace spdld::user {
 
 class Crew {
  public:
-  static constexpr size_t kDiedMax = 65'536;  // samples of which a death is kept in mind
+  static constexpr size_t kDiedMax = 65'536;  // the most samples whose death is remembered
   static constexpr uint32_t kDeathsMax = 5;   // of workers in a row that have replied to nothing
   // How long a worker that was told to end may hold its bell. Behind that the crew fails for good.
   static constexpr uint64_t kEndingNsMax = 5'000'000'000;
@@ -67,7 +67,7 @@ class Crew {
 
   // Any thread. The walker hears of the outcome on the crew's thread, or on the thread of a later call of another
   // function.
-  void add(Job job);
+  void add(const Job& job);
   // Jobs that wait for a worker and are of no use any more end now.
   void drop_unwanted();
   size_t waiting() const;  // jobs that wait for a worker
@@ -113,7 +113,8 @@ class Crew {
   void take_reply(Worker& worker, const proto::crew::Reply& reply, std::string text, uint64_t now_ns);
   void read_answer(Answer& answer);
   void settle(Answer answer);
-  void queue(Job job, bool is_first);
+  void queue(const Job& job, bool is_first);
+  void end_unwanted(const Job& job);
   void give_room(Worker& worker, const Call& call, const proto::crew::Reply& reply);
   static Status take_result(const Call& call, const proto::crew::Reply& reply);
   static void finish(const Job& job, Status status);

@@ -66,8 +66,8 @@ void Crew::hand_out() {
     if (worker == nullptr) return;
     const Job job = jobs_.front();
     jobs_.pop_front();
-    if (!job.passage->walker->is_wanted(*job.passage)) {  // of a batch that a seek has left
-      ended_.push_back({job, Error{Trouble::kTransient, "nobody wants it any more"}});
+    if (!job.is_wanted()) {  // of a batch that a seek has left
+      end_unwanted(job);
       continue;
     }
     send(*worker, job);

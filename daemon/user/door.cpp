@@ -120,7 +120,6 @@ void Door::set_in_use(bool in_use) {
   if (in_use) return ask();
   token_.clear();
   end_process("its last trainer has gone");
-  crew_->close();
 }
 
 // One of the trainers is to start the process, where there is none.

@@ -30,6 +30,11 @@ struct Mappable {
 
 }  // namespace
 
+void refuse_descriptors(const char* what) {
+  throw SetupError(Trouble::kLimit, std::string("the processes of user code can't be had (") + what + ": " +
+                                        std::strerror(errno) + "): spdld needs more descriptors (ulimit -n)");
+}
+
 UniqueFd make_shared_file(const char* name, uint64_t bytes) {
   UniqueFd fd(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd) give_up("memfd_create", bytes);

@@ -16,14 +16,9 @@ namespace {
 
 namespace crew = proto::crew;
 
-[[noreturn]] void give_up(const char* what) {
-  throw SetupError(Trouble::kLimit, std::string("a process of user code can't be had (") + what + ": " +
-                                        std::strerror(errno) + "): spdld needs more descriptors (ulimit -n)");
-}
-
 std::pair<UniqueFd, UniqueFd> make_bell() {
   std::array<int, 2> ends{};
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) give_up("socketpair");
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) refuse_descriptors("socketpair");
   return {UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 

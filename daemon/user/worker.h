@@ -23,11 +23,11 @@ struct Job {
   pipeline::Passage* passage = nullptr;
   const std::vector<const pipeline::Errand*>* errands = nullptr;
   pipeline::StageStatistics* statistics = nullptr;  // of its stage
-  uint64_t since_ns = 0;                            // when it came
   size_t done = 0;
   uint64_t call_ns = 0;  // in its user's functions so far
 
   const pipeline::Errand& errand() const { return *(*errands)[done]; }
+  bool is_wanted() const { return passage->walker->is_wanted(*passage); }
 };
 
 // A job in a worker's hands.

@@ -69,7 +69,8 @@ TEST_CASE("a crew is nobody's child, has a session of its own, and no descriptor
   crew.give_to(site.options);
   const test::Loader loader = attach(site.options);
   crew.await();
-  CHECK(::waitpid(-1, nullptr, WNOHANG | __WALL) == -1);  // no child at all, not even one that has ended
+  CHECK(::waitpid(-1, nullptr, WNOHANG | __WALL) ==
+        -1);  // this process has no child at all, not even a child that has ended
   CHECK(errno == ECHILD);
   std::ifstream file(crew.shown);
   long parent = 0, session = 0, pid = 0;

@@ -87,12 +87,12 @@ def may_call_functions(given: Pipeline) -> bool:
         with open(given.text, "rb") as file:
             text = file.read(_FILE_BYTES_MAX)
     except OSError:
-        return False  # whoever reads it next says what is wrong
+        return False  # the next reader of the file says what is wrong
     return b'"python"' in text or b"'python'" in text
 
 
 def toml_of(path: str) -> Any:
-    """The content of a .toml file as plain values; None where it is no TOML, so that whoever reads it next says what is wrong."""
+    """The content of a .toml file as plain values; None where it is no TOML: the next reader says what is wrong."""
     try:
         toml: Any = importlib.import_module("tomllib")  # from Python 3.11 on
     except ImportError:

@@ -75,24 +75,12 @@ std::vector<char*> daemon_environment() {
   return environment;
 }
 
-// posix_spawn's two records, freed with their owner.
-class SpawnSettings : public SpawnFiles {
+class DaemonSettings : public SpawnSettings {
  public:
-  SpawnSettings() { note(::posix_spawnattr_init(&attributes)); }
-  ~SpawnSettings() { ::posix_spawnattr_destroy(&attributes); }
-
-  void detach_from_this_process(const std::string& log) {
-    sigset_t none, all;
-    ::sigemptyset(&none);
-    ::sigfillset(&all);
-    note(::posix_spawnattr_setsigmask(&attributes, &none));
-    note(::posix_spawnattr_setsigdefault(&attributes, &all));
-    note(::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
+  explicit DaemonSettings(const std::string& log) {
     write_to(log);
     note(::posix_spawn_file_actions_addchdir_np(&actions, "/"));
   }
-
-  posix_spawnattr_t attributes;
 };
 
 std::string last_line_of(const std::string& path, off_t from) {
@@ -125,8 +113,7 @@ CallOutcome PrivateDaemonStart::spawn() {
   struct stat status = {};
   log_start_ = ::stat(log.c_str(), &status) == 0 ? status.st_size : 0;
 
-  SpawnSettings settings;
-  settings.detach_from_this_process(log);
+  const DaemonSettings settings(log);
   std::string arguments[] = {binary, "--private", "--socket", endpoint_.path};
   char* pointers[] = {arguments[0].data(), arguments[1].data(), arguments[2].data(), arguments[3].data(), nullptr};
   std::vector<char*> environment = daemon_environment();

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <csignal>
 
+#include "client/program/spawn_files.h"
 #include "proto/seqpacket.h"
 #include "proto/text.h"
 
@@ -31,45 +32,19 @@ constexpr int kStepFlags = 0;
 constexpr int kStepFlags = CLONE_VM | CLONE_VFORK;
 #endif
 
-// posix_spawn's two records, freed with their owner. The first error of the set-up is kept.
-class SpawnRecords {
+class CrewSettings : public SpawnSettings {
  public:
-  SpawnRecords(int input, bool has_stderr) {
-    note(::posix_spawn_file_actions_init(&actions));
-    note(::posix_spawnattr_init(&attributes));
-    sigset_t none, all;
-    ::sigemptyset(&none);
-    ::sigfillset(&all);
-    note(::posix_spawnattr_setsigmask(&attributes, &none));
-    note(::posix_spawnattr_setsigdefault(&attributes, &all));
-    note(::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
+  CrewSettings(int input, bool has_stderr) {
     note(::posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO));
     if (!has_stderr) note(::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0));
     note(::posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO));
     note(::posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1));
   }
-  SpawnRecords(const SpawnRecords&) = delete;
-  SpawnRecords& operator=(const SpawnRecords&) = delete;
-  ~SpawnRecords() {
-    ::posix_spawn_file_actions_destroy(&actions);
-    ::posix_spawnattr_destroy(&attributes);
-  }
-
-  int error() const { return error_; }  // 0: none
-
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
-
- private:
-  void note(int error) {
-    if (error_ == 0) error_ = error;
-  }
-  int error_ = 0;
 };
 
 struct Step {
   const char* program;
-  const SpawnRecords* records;
+  const CrewSettings* settings;
   char* const* arguments;
 };
 
@@ -78,15 +53,15 @@ int spawn_from_the_step(void* told) {
   const auto& step = *static_cast<const Step*>(told);
   pid_t pid = 0;
   ::_exit(
-      ::posix_spawnp(&pid, step.program, &step.records->actions, &step.records->attributes, step.arguments, environ));
+      ::posix_spawnp(&pid, step.program, &step.settings->actions, &step.settings->attributes, step.arguments, environ));
 }
 
 // As posix_spawn does, but through a process between, so that the program is nobody's child. That process ends without
 // a signal to this one, and wait() does not see it.
-int spawn_detached(const SpawnRecords& records, char* const* arguments) {
+int spawn_detached(const CrewSettings& settings, char* const* arguments) {
   void* stack = ::mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
   if (stack == MAP_FAILED) return errno;
-  Step step{arguments[0], &records, arguments};
+  Step step{arguments[0], &settings, arguments};
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);  // a handler would run there, in this process's memory
@@ -114,13 +89,13 @@ CallOutcome start_crew(const CrewCommand& command, const std::string& token, con
   const bool has_stderr = stderr_flags >= 0 && (stderr_flags & FD_CLOEXEC) == 0;
   const UniqueFd input = proto::text_to_memfd(token + "\n" + socket + "\n" + command.input, "spdld-crew");
   if (!input || ::lseek(input.get(), 0, SEEK_SET) != 0) return failed(errno);
-  const SpawnRecords records(input.get(), has_stderr);
-  if (records.error() != 0) return failed(records.error());
+  const CrewSettings settings(input.get(), has_stderr);
+  if (settings.error() != 0) return failed(settings.error());
   std::vector<std::string> texts = command.arguments;
   std::vector<char*> arguments;
   for (std::string& text : texts) arguments.push_back(text.data());
   arguments.push_back(nullptr);
-  const int error = spawn_detached(records, arguments.data());
+  const int error = spawn_detached(settings, arguments.data());
   return error == 0 ? CallOutcome{} : failed(error);
 }
 

@@ -58,7 +58,7 @@ static_assert(sizeof(TorchState) == kTorchStateBytes);
 
 class RandomState {
  public:
-  // Each is borrowed; one that is never told stays as it is.
+  // Each state is borrowed. A generator whose state is never told stays as it is.
   void of_python(PythonRandom* memory) { python_ = memory; }
   // `has_normal`: whether the legacy state keeps a normal draw for later.
   void of_numpy(NumpyTwister* memory, int32_t* has_normal) { numpy_ = memory, has_normal_ = has_normal; }

@@ -157,7 +157,7 @@ class CrewCase(unittest.TestCase):
             self.trainer.kill()
         self.trainer.wait()
         self.daemon.close()
-        self.assert_nothing_is_left()  # whoever has the stderr has ended
+        self.assert_nothing_is_left()  # the processes that have the trainer's stderr have ended
         for stream in (self.trainer.stdin, self.trainer.stdout, self.trainer.stderr):
             stream.close()
 

@@ -74,7 +74,7 @@ def fault_bursts():
 
 
 def fault_leaves():
-    """What a worker leaves behind: a process of its own group, one that has left it, and open files."""
+    """A worker that leaves things behind: a process of its own group, a process that has left the group, and open files."""
     for session in (False, True):
         subprocess.Popen(["sleep", "1000"], start_new_session=session)
     if os.fork() == 0:
