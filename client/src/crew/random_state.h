@@ -61,7 +61,10 @@ class RandomState {
   // Each state is borrowed. A generator whose state is never told stays as it is.
   void of_python(PythonRandom* memory) { python_ = memory; }
   // `has_normal`: whether the legacy state keeps a normal draw for later.
-  void of_numpy(NumpyTwister* memory, int32_t* has_normal) { numpy_ = memory, has_normal_ = has_normal; }
+  void of_numpy(NumpyTwister* memory, int32_t* has_normal) {
+    numpy_ = memory;
+    has_normal_ = has_normal;
+  }
   void of_generator(NumpyPcg* memory) { generator_ = memory; }
   // Bytes to give to set_state() after each reset.
   void of_torch(TorchState* memory) { torch_ = memory; }
