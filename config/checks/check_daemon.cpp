@@ -229,7 +229,7 @@ void check_limits(const Node& node, DaemonSettings& settings, Complaints& compla
   settings.share_jobs_max = static_cast<uint32_t>(reader.integer("share_jobs_max"));
   settings.sample_ms_max = static_cast<uint32_t>(reader.integer("sample_ms_max"));
   settings.sample_bytes_max = static_cast<uint64_t>(reader.integer("sample_bytes_max"));
-  if (settings.sample_bytes_max > 0 && settings.sample_bytes_max < kSizeMin) {
+  if (settings.sample_bytes_max > 0 && static_cast<double>(settings.sample_bytes_max) < kSizeMin) {
     reader.complain("sample_bytes_max", "must be at least 1 MiB, or 0 for no limit");
   }
   if (settings.slot_bytes_per_user_max <= settings.slot_bytes_max) return;

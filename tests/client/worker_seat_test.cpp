@@ -17,7 +17,6 @@ using client::Wake;
 using client::WorkerSeat;
 using proto::crew::Extent;
 using proto::crew::Reply;
-using proto::crew::ReplyKind;
 using proto::crew::Shape;
 using proto::crew::Taken;
 using proto::crew::Task;

@@ -49,8 +49,8 @@ class CrewRig {
       reply_ = std::move(reply);
       return std::unique_ptr<control::CrewSeat>(std::make_unique<NotingSeat>(notes_));
     };
-    served_.service.on_attach = [](const control::Client&, control::AttachRequest request,
-                                   std::shared_ptr<control::AttachReply> reply) {
+    served_.service.on_attach = [](const control::Client&, const control::AttachRequest& request,
+                                   const std::shared_ptr<control::AttachReply>& reply) {
       if (request.starts_crews) reply->want_crew("0af3");
       reply->refused({Trouble::kUsage, "reached the node"});
     };

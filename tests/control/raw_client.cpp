@@ -40,7 +40,8 @@ std::optional<Heard> RawClient::hear() {
 void RawClient::send_hello(uint16_t version_min, uint16_t version_max, std::vector<int> fds) {
   FlatBufferBuilder builder;
   const auto name = builder.CreateString("raw");
-  send(proto::finish(builder, Body::Hello, proto::CreateHello(builder, version_min, version_max, name, getpid())), fds);
+  send(proto::finish(builder, Body::Hello, proto::CreateHello(builder, version_min, version_max, name, getpid())),
+       std::move(fds));
 }
 
 void RawClient::hello(int pidfd_of) {

@@ -95,8 +95,8 @@ std::string answer_to(Served& served, const Field& field, const std::string& tex
 class Border {
  public:
   Border() {
-    served.service.on_attach = [](const control::Client&, control::AttachRequest,
-                                  std::shared_ptr<control::AttachReply> reply) {
+    served.service.on_attach = [](const control::Client&, const control::AttachRequest&,
+                                  const std::shared_ptr<control::AttachReply>& reply) {
       reply->refused({Trouble::kUsage, "reached the node"});
     };
     served.service.on_join_crew = [](const control::Client&, std::string_view, const auto&) {
@@ -135,8 +135,7 @@ TEST_CASE("a text with a NUL, another control character or a wrong byte is refus
                                             "a\nERROR forged",
                                             "a\x1b[31mred",
                                             "a\x7f",
-                                            "a\xc2\x9b"
-                                            "31m",
+                                            std::string("a\xc2\x9b") + "31m",
                                             "a\xff",
                                             "a\xc0\x80",
                                             "a\xed\xa0\x80",

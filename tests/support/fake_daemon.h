@@ -178,7 +178,7 @@ class FakeDaemon {
   bool take_push(Session& session, const proto::Push& push);
   void take_detach(Session& session, const proto::Detach& detach);
   bool send_batches(Session& session);
-  void send_ready(Session& session, uint32_t slot);
+  void send_ready(Session& session, uint32_t index);
   bool end(Session& session);
   template <typename Change>
   void count(Change&& change) {

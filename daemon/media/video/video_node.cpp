@@ -238,7 +238,7 @@ Status VideoNode::take_copies(VideoWork& work) {
 }
 
 Status VideoNode::render_frame(ffmpeg::VideoFrame& frame, VideoWork& work, uint8_t* out) const {
-  if (work.index->turn == 0 && program().takes_planes(work.rendered())) {
+  if (work.index->turn == 0 && image::ImageProgram::takes_planes(work.rendered())) {
     if (const auto planes = frame.planes()) {
       const PlanesColours colours = colours_of(planes->colours);
       program().render(view_of(*planes, colours), work.rendered(), work.scratch, out);

@@ -38,7 +38,7 @@ std::string beyond_sentence(const Column& column) {
 
 }  // namespace
 
-ColumnStore::ColumnStore(std::shared_ptr<const Table> table, std::vector<Field> fields,
+ColumnStore::ColumnStore(std::shared_ptr<const ParquetTable> table, std::vector<Field> fields,
                          std::unique_ptr<ChunkReader> reader, Settings settings)
     : table_(std::move(table)),
       fields_(std::move(fields)),

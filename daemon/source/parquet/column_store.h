@@ -53,7 +53,7 @@ class ColumnStore final : public store::Store {
     uint64_t pressed = 0;  // columns that had to leave though the order was not past them
   };
 
-  ColumnStore(std::shared_ptr<const Table> table, std::vector<Field> fields, std::unique_ptr<ChunkReader> reader,
+  ColumnStore(std::shared_ptr<const ParquetTable> table, std::vector<Field> fields, std::unique_ptr<ChunkReader> reader,
               Settings settings);
   // Reads under way end with kStopping.
   ~ColumnStore() override;
@@ -124,7 +124,7 @@ class ColumnStore final : public store::Store {
   void fill(size_t unit, Lock& lock);
   Result<ColumnValues> bring(size_t unit, RawBytes memory) const;
 
-  const std::shared_ptr<const Table> table_;
+  const std::shared_ptr<const ParquetTable> table_;
   const std::vector<Field> fields_;
   const std::unique_ptr<ChunkReader> reader_;
   const Settings settings_;

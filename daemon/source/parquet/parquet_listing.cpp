@@ -27,7 +27,7 @@ namespace {
 using parquet::Column;
 using parquet::ColumnStore;
 using parquet::Footer;
-using parquet::Table;
+using parquet::ParquetTable;
 
 constexpr FileKind kParquetFiles = {
     .noun = "file", .nouns = "Parquet files", .endings = ".parquet", .advice = "", .meant = "a Parquet file"};
@@ -49,7 +49,7 @@ class ParquetListing final : public TableListing {
   ParquetListing(DataFiles files, std::vector<Footer> footers, const SourceOpening& opening)
       : TableListing(std::move(files)), is_remote_(TableListing::store_concurrency() > 0) {
     const std::string what = config::uris_text(opening.spec);
-    auto table = std::make_shared<Table>();
+    auto table = std::make_shared<ParquetTable>();
     table->columns = footers.front().columns;
     Fingerprint fingerprint;
     uint64_t spared = 0;
@@ -109,7 +109,7 @@ class ParquetListing final : public TableListing {
   }
 
  private:
-  void add_footer(size_t number, Footer footer, Table& table) {
+  void add_footer(size_t number, Footer footer, ParquetTable& table) {
     const DataFile& data = file(number);
     table.files.push_back(data);
     for (const std::string& sentence : footer.left_out) remarks_.add(data.name + ": " + sentence);
@@ -209,7 +209,7 @@ class ParquetListing final : public TableListing {
   }
 
   const bool is_remote_;
-  std::shared_ptr<const Table> table_;
+  std::shared_ptr<const ParquetTable> table_;
   std::vector<uint64_t> group_starts_;
   std::vector<std::string> classes_;
   std::vector<TextColumn> groups_;    // by file

@@ -87,7 +87,7 @@ struct Group {
   uint64_t first_row = 0, rows = 0;
 };
 
-struct Table {
+struct ParquetTable {
   std::vector<Column> columns;
   std::vector<DataFile> files;
   std::vector<Group> groups;

@@ -85,7 +85,7 @@ struct Filled {
     settings.wanted = std::move(wanted);
     settings.nulls = nulls;
     store = std::make_unique<ColumnStore>(
-        std::make_shared<const Table>(test::parquet::table_of(chunks->files)),
+        std::make_shared<const ParquetTable>(test::parquet::table_of(chunks->files)),
         std::vector<ColumnStore::Field>{
             {"text", 0, false}, {"number", 1, false}, {"list", 2, false}, {"text.is_null", 0, true}},
         std::make_unique<ReadsMemory>(chunks), std::move(settings));
@@ -100,7 +100,7 @@ struct Filled {
   std::unique_ptr<ColumnStore> store;
 };
 
-uint64_t decoded_bytes(const Table& table, size_t column) {
+uint64_t decoded_bytes(const ParquetTable& table, size_t column) {
   uint64_t bytes = 0;
   for (size_t group = 0; group < table.groups.size(); ++group) bytes += table.chunk(group, column).unpacked_bytes;
   return bytes;
@@ -149,7 +149,7 @@ TEST_CASE("only what is in memory is at hand") {
 }
 
 TEST_CASE("a borrowed value stays when its column has left, and when its store is gone") {
-  const Table table = test::parquet::table_of({write_file(kGroups / 2, kRows).bytes});
+  const ParquetTable table = test::parquet::table_of({write_file(kGroups / 2, kRows).bytes});
   Filled data(decoded_bytes(table, 1) * 4 / 3 + 20'000, {1});  // less than all columns need
   REQUIRE(data.reads("number", 0, test::parquet::number_bytes(0)));
   std::deque<Value> values;
@@ -226,7 +226,7 @@ TEST_CASE("columns are made ready ahead of their reads, those alone that were wa
 }
 
 TEST_CASE("memory stays within its bound, and any order gets its values") {
-  const Table table = test::parquet::table_of({write_file(kGroups / 2, kRows).bytes});
+  const ParquetTable table = test::parquet::table_of({write_file(kGroups / 2, kRows).bytes});
   const uint64_t a_group = decoded_bytes(table, 0) / 3;
   Filled data(5 * a_group / 2, {0});
   size_t wrong = 0;
@@ -241,7 +241,7 @@ TEST_CASE("memory stays within its bound, and any order gets its values") {
 }
 
 TEST_CASE("in the order that was told, each column comes once though few have room") {
-  const Table table = test::parquet::table_of({write_file(kGroups / 2, kRows).bytes});
+  const ParquetTable table = test::parquet::table_of({write_file(kGroups / 2, kRows).bytes});
   const uint64_t a_group = decoded_bytes(table, 1) / 3;
   Filled data(4 * a_group + 20'000, {1});
   size_t wrong = 0;

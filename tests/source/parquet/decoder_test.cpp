@@ -12,7 +12,7 @@ using test::parquet::write_file;
 
 constexpr uint64_t kBytesMax = 64 << 20;
 
-Result<ColumnValues> decoded(const Table& table, const std::string& file, size_t group, size_t column,
+Result<ColumnValues> decoded(const ParquetTable& table, const std::string& file, size_t group, size_t column,
                              const Nulls& nulls = {}, uint64_t bytes_max = kBytesMax) {
   const Chunk& chunk = table.chunk(group, column);
   return decode_chunk({table.columns[column], chunk, table.groups[group].rows, bytes_max, nulls},
@@ -28,7 +28,7 @@ std::string text_at(const ColumnValues& values, uint64_t row) {
 
 TEST_CASE("a footer tells the columns, their types, and where their chunks lie") {
   const auto file = write_file(3, 100);
-  const Table table = test::parquet::table_of({file.bytes});
+  const ParquetTable table = test::parquet::table_of({file.bytes});
   REQUIRE(table.columns.size() == 3);
   CHECK(table.columns[0].name == "text");
   CHECK_FALSE(table.columns[0].is_numeric());
@@ -49,7 +49,7 @@ TEST_CASE("a column's values are what was written: texts, numbers, lists, in eve
   const auto codec = GENERATE(::parquet::Compression::UNCOMPRESSED, ::parquet::Compression::SNAPPY,
                               ::parquet::Compression::GZIP, ::parquet::Compression::ZSTD);
   const auto file = write_file(2, 5000, 0, codec);
-  const Table table = test::parquet::table_of({file.bytes});
+  const ParquetTable table = test::parquet::table_of({file.bytes});
   size_t wrong = 0;
   for (size_t group = 0; group < 2; ++group) {
     const auto texts = decoded(table, file.bytes, group, 0), numbers = decoded(table, file.bytes, group, 1),
@@ -71,7 +71,7 @@ TEST_CASE("a column's values are what was written: texts, numbers, lists, in eve
 
 TEST_CASE("a null has the value that was asked for, and stays known as one") {
   const auto file = write_file(1, 20);
-  const Table table = test::parquet::table_of({file.bytes});
+  const ParquetTable table = test::parquet::table_of({file.bytes});
   const Nulls nulls{.are_bad = false, .number = 0, .text = "none"};
   const auto texts = decoded(table, file.bytes, 0, 0, nulls);
   REQUIRE(texts);
@@ -114,7 +114,7 @@ TEST_CASE("a number that its type can't hold is no value, and its neighbours sta
   const bool as_list = GENERATE(false, true);
   CAPTURE(bits, is_signed, as_list);
   const std::string file = write_numbers(numbers, bits, is_signed, as_list);
-  const Table table = test::parquet::table_of({file});
+  const ParquetTable table = test::parquet::table_of({file});
   const auto values = decoded(table, file, 0, 0);
   REQUIRE(values);
   REQUIRE(values->rows() == numbers.size());
@@ -153,7 +153,7 @@ TEST_CASE("a time of Impala's is the nanoseconds since 1970, or none that 64 bit
                       static_cast<uint32_t>(one.day + 2'440'588)}});
   }
   const std::string file = test::parquet::write_times(times);
-  const Table table = test::parquet::table_of({file});
+  const ParquetTable table = test::parquet::table_of({file});
   const auto values = decoded(table, file, 0, 0);
   REQUIRE(values);
   for (uint64_t row = 0; row < cases.size(); ++row) {
@@ -167,7 +167,7 @@ TEST_CASE("a time of Impala's is the nanoseconds since 1970, or none that 64 bit
 
 TEST_CASE("values that are more than the limit are refused, whatever the file says of their size") {
   const auto file = write_file(1, 5000);
-  Table table = test::parquet::table_of({file.bytes});
+  ParquetTable table = test::parquet::table_of({file.bytes});
   table.chunks[0].unpacked_bytes = 1;
   const auto values = decoded(table, file.bytes, 0, 0, {}, 10'000);
   REQUIRE_FALSE(values);
@@ -176,7 +176,7 @@ TEST_CASE("values that are more than the limit are refused, whatever the file sa
 
 TEST_CASE("a column that has another number of rows than its row group is refused") {
   const auto file = write_file(1, 500);
-  Table table = test::parquet::table_of({file.bytes});
+  ParquetTable table = test::parquet::table_of({file.bytes});
   for (size_t column = 0; column < 3; ++column) {
     for (const uint64_t rows : {1, 499, 501, 5'000}) {
       CAPTURE(column, rows);
@@ -197,7 +197,7 @@ TEST_CASE("a damaged file is refused, or gives values: any byte may be another")
     std::string bytes = file.bytes;
     bytes[at] = static_cast<char>(bytes[at] ^ (1 << at % 8));
     try {
-      const Table table = test::parquet::table_of({bytes});
+      const ParquetTable table = test::parquet::table_of({bytes});
       for (size_t group = 0; group < table.groups.size(); ++group)
         for (size_t column = 0; column < table.columns.size(); ++column)
           if (!decoded(table, bytes, group, column)) ++refused;
@@ -254,7 +254,7 @@ TEST_CASE("a column whose size lacks the dictionary's header, as old parquet-mr 
   const uint64_t text_bytes =
       test::parquet::table_of({write_file(1, 5000, 0, ::parquet::Compression::UNCOMPRESSED).bytes}).chunk(0, 0).bytes;
   const std::string file = shrunk(old, text_bytes, 15);
-  const Table table = test::parquet::table_of({file});
+  const ParquetTable table = test::parquet::table_of({file});
   CHECK(table.chunk(0, 0).bytes == text_bytes - 15 + 100);
   const auto texts = decoded(table, file, 0, 0);
   REQUIRE(texts);

@@ -109,8 +109,8 @@ inline std::string write_times(const std::vector<::parquet::Int96>& times) {
   return write_column<Int96Writer>(schema::PrimitiveNode::Make("a", Repetition::REQUIRED, Type::INT96), times, false);
 }
 
-inline Table table_of(const std::vector<std::string>& files) {
-  Table table;
+inline ParquetTable table_of(const std::vector<std::string>& files) {
+  ParquetTable table;
   for (size_t i = 0; i < files.size(); ++i) {
     const std::string name = "f" + std::to_string(i);
     BytesView view(files[i]);

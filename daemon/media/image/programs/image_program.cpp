@@ -143,7 +143,7 @@ TensorFormat ImageProgram::format_of(const Geometry& geometry) const {
   return format;
 }
 
-bool ImageProgram::takes_planes(const Geometry& geometry) const { return !takes_rows(geometry); }
+bool ImageProgram::takes_planes(const Geometry& geometry) { return !takes_rows(geometry); }
 
 void ImageProgram::render(const PixelRows& rows, const Geometry& geometry, Scratch& scratch, uint8_t* out) const {
   const PassSource source{rows.format, nullptr, rows.memory.data() + rows.offset, rows.stride_bytes, rows.covers};

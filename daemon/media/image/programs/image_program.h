@@ -89,7 +89,7 @@ class ImageProgram {
   // alone is taken for grey. Planes with colours of their own are for a geometry that takes_planes().
   void render(const PlanesView& planes, const Geometry& geometry, Scratch& scratch, uint8_t* out) const;
   // Whether the first pass that resamples takes planes as they are; else they become rows of RGB before it.
-  bool takes_planes(const Geometry& geometry) const;
+  static bool takes_planes(const Geometry& geometry);
 
  private:
   bool fast_, as_pillow_;
