@@ -4,6 +4,7 @@
 // data; any thread.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "config/operation.h"
 #include "config/parameter.h"
 #include "config/signature.h"
+#include "config/text/value_type.h"
 
 namespace spdld::config {
 
@@ -21,11 +23,18 @@ inline constexpr std::string_view kNameField = "path", kTableNameField = "__key_
 // The parameter of tables that is a condition on their rows (config/condition).
 inline constexpr std::string_view kConditionKey = "where";
 
+struct SourceField {
+  std::string name;
+  std::optional<RawValues> raw = {};  // the numbers that its bytes are; none: this is not known
+};
+
 struct SourceType {
   std::string_view name;
   std::string_view help;
   std::vector<std::string_view> fields;  // fields that every sample has; empty where the data decides (webdataset)
   std::vector<Parameter> parameters;
+  bool has_uri = true;             // false: no files or objects are read
+  std::string_view executor = {};  // who makes its samples' bytes (config/segments.h); empty: they are read
   // Whether `uri` may be a list of texts, with braces and wildcards in them (config/uri_pattern.h).
   bool takes_patterns = false;
   bool takes_stream_bytes = false;           // whether `stream_bytes_max` means something
@@ -39,6 +48,8 @@ struct SourceType {
   std::string_view reads = "file";  // what its listing counts: "archive", "file" or "folder"
   // Complains about parameters that are each allowed and make no sense together.
   void (*check)(const SourceSpec& spec, const Complain& complain) = nullptr;
+  // The fields that its samples have, where its parameters say so; null: `fields` has them, or the data decides.
+  std::vector<SourceField> (*own_fields)(const SourceSpec& spec) = nullptr;
 };
 
 std::span<const SourceType> sources();
@@ -54,6 +65,13 @@ inline constexpr std::string_view kSourceField = "source";
 // numbers, bytes for all others.
 Signature field_signature(const SourceType& source, std::string_view field, const Parameters& parameters = {});
 
+// What the bytes of such a value are to the operations behind it; none: bytes.
+std::optional<RawValues> raw_values(const ValueType& type);
+// The values of an item of a source in user code, in the order in which a record (proto/crew/record.h) holds them.
+// Precondition: the source is of such a type, and was checked.
+std::vector<NamedValueType> item_values(const SourceSpec& source);
+// Whether an executor makes the source's samples, so that there are no bytes of them before.
+bool is_made(const SourceSpec& spec);
 // Whether the source's `where` leaves rows out.
 bool has_condition(const SourceSpec& spec);
 

@@ -123,7 +123,9 @@ struct OperationType {
   bool ends_chains = false;    // is added, with its defaults, to a chain that ends in what it takes
   bool reads_numbers = false;  // `dtype` of an output stands for it: a number in text, of the dtypes that it can give
   bool copies_bytes = false;   // gives a field's bytes as they are
-  RowPiece row_piece = {};     // always taken: the operation stands right behind the decoding one
+  // Reads a field's bytes once, and no more of them where others may write to them meanwhile.
+  bool reads_once = false;
+  RowPiece row_piece = {};  // always taken: the operation stands right behind the decoding one
   // The executor that runs it (daemon/pipeline/delegate.h); empty: the daemon's decode threads. Such an operation takes
   // a tensor, bytes or an integer. It is given a picture or sound as the tensor that chain_end() makes of it, and an
   // integer as an int64 tensor of one number.

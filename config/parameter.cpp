@@ -75,6 +75,8 @@ std::string_view type_name(Type type) {
       return "path";
     case Type::kValueType:
       return "value type";
+    case Type::kValueTypes:
+      return "value types";
     case Type::kOperations:
       return "operations";
     case Type::kTable:
@@ -110,6 +112,8 @@ std::string allowed(const Parameter& parameter) {
       return "the path of a file or of a folder";
     case Type::kValueType:
       return "\"bytes\", or a table such as { dtype = \"uint8\", shape = [224, 224, 3] }";
+    case Type::kValueTypes:
+      return "a table such as { image = { dtype = \"uint8\", shape = [224, 224, 3] }, text = \"bytes\" }";
     case Type::kOperations:
       return "a list of " + counts_text(parameter) + " operations";
     case Type::kTable:

@@ -16,7 +16,8 @@ namespace spdld::config {
 // names. kSize: an integer of bytes, or a text such as "8 GiB". It arrives as int64_t. Operations alone have a kPath,
 // which is a path or a file:// uri, from the folder of the pipeline's file on. It arrives as a plain absolute path. A
 // kValueType is "bytes", or a table with a tensor's dtype and shape. It arrives as the text of
-// config/text/value_type.h. Two are no Values: kTexts (a list of texts), which neither sources nor operations have, and
+// config/text/value_type.h, and a kValueTypes, a table with a kValueType for each name, as the text of several of them.
+// Two are no Values: kTexts (a list of texts), which neither sources nor operations have, and
 // kOperations (a list of operations), which arrives as OperationSpec::ops. Nor is a kTable, which has keys of its own.
 enum class ParameterType : uint8_t {
   kFlag,
@@ -30,6 +31,7 @@ enum class ParameterType : uint8_t {
   kNames,
   kPath,
   kValueType,
+  kValueTypes,
   kOperations,
   kTable
 };

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "config/catalogue.h"
+
 namespace spdld::config {
 
 std::vector<Segment> segments_of(std::span<const OperationSpec> ops) {
@@ -22,6 +24,14 @@ bool uses_executor(std::span<const OutputSpec> outputs, std::string_view executo
   const auto is_theirs = [&](const OperationSpec& op) { return find_operation(op.op)->executor == executor; };
   return std::ranges::any_of(outputs,
                              [&](const OutputSpec& output) { return std::ranges::any_of(output.ops, is_theirs); });
+}
+
+bool uses_executor(const PipelineSpec& spec, std::string_view executor) {
+  const auto is_theirs = [&](const SourceSpec& source) {
+    const SourceType* const type = find_source(source.type);
+    return type != nullptr && type->executor == executor;
+  };
+  return uses_executor(spec.outputs, executor) || std::ranges::any_of(spec.sources, is_theirs);
 }
 
 }  // namespace spdld::config

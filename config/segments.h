@@ -25,5 +25,7 @@ struct Segment {
 std::vector<Segment> segments_of(std::span<const OperationSpec> ops);
 // Whether an operation of the outputs is the executor's. Precondition: as above.
 bool uses_executor(std::span<const OutputSpec> outputs, std::string_view executor);
+// Or makes the samples of a source.
+bool uses_executor(const PipelineSpec& spec, std::string_view executor);
 
 }  // namespace spdld::config

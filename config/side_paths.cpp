@@ -59,7 +59,7 @@ uint64_t side_bytes_max_of(const PipelineSpec& spec) {
   for (const OutputSpec& output : spec.outputs)
     for_each_value(output.ops, ParameterType::kSize,
                    [&](const Value& value) { bytes += static_cast<uint64_t>(std::get<int64_t>(value)); });
-  return bytes + (uses_executor(spec.outputs, kUserExecutor) ? std::bit_ceil(spec.python.scratch_bytes) : 0);
+  return bytes + (uses_executor(spec, kUserExecutor) ? std::bit_ceil(spec.python.scratch_bytes) : 0);
 }
 
 }  // namespace spdld::config

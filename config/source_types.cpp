@@ -338,6 +338,21 @@ std::span<const SourceType> sources() {
   return table;
 }
 
+std::optional<RawValues> raw_values(const ValueType& type) {
+  if (!type.dtype) return std::nullopt;
+  if (!type.shape.empty() && type.shape.front() < 0) return RawValues{.dtype = type.dtype};
+  return RawValues{.dtype = type.dtype, .shape = type.shape};
+}
+
+std::vector<NamedValueType> item_values(const SourceSpec& source) {
+  return value_types_in(std::get<std::string>(source.parameters.at("gives"))).value();
+}
+
+bool is_made(const SourceSpec& spec) {
+  const SourceType* const type = find_source(spec.type);
+  return type != nullptr && !type->executor.empty();
+}
+
 bool has_condition(const SourceSpec& spec) {
   const auto found = spec.parameters.find(kConditionKey);
   return found != spec.parameters.end() && found->second != Value(std::string());

@@ -147,7 +147,7 @@ Json full_source_json(const SourceSpec& source) {
     object[kConditionKey] = std::get<std::string>(source.parameters.find(kConditionKey)->second);
   if (source.uris.size() == 1) {
     object["uri"] = source.uris.front();
-  } else {
+  } else if (!source.uris.empty()) {
     object["uri"] = source.uris;
   }
   if (!source.fingerprint.empty()) object["fingerprint"] = source.fingerprint;
@@ -320,6 +320,8 @@ const std::vector<double>& OperationSpec::numbers(std::string_view name) const {
 
 std::string uris_text(const SourceSpec& source) {
   std::string text;
+  if (const auto called = source.parameters.find("call"); source.uris.empty() && called != source.parameters.end())
+    text = std::get<std::string>(called->second);
   for (const auto& uri : source.uris) text += (text.empty() ? "" : ", ") + uri;
   return text;
 }
@@ -395,7 +397,7 @@ Json full_document(const PipelineSpec& spec) {
   if (spec.batch.size != 0) root["batch"]["size"] = spec.batch.size;
   if (spec.batch.global_size != 0) root["batch"]["global_size"] = spec.batch.global_size;
   root["cpu_weight"] = number_json(spec.cpu_weight);
-  if (uses_executor(spec.outputs, kUserExecutor)) root["python"] = python_json(spec.python);
+  if (uses_executor(spec, kUserExecutor)) root["python"] = python_json(spec.python);
   root["batch"]["prefetch_depth"] = spec.batch.prefetch_depth;
   root["batch"]["held_max"] = spec.batch.held_max;
   root["batch"]["device"] = spec.batch.device;

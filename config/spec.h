@@ -139,7 +139,7 @@ inline constexpr uint64_t kStreamBytes = 1ull << 30;
 struct SourceSpec : Selection {
   std::string type;  // a name of catalogue.h's sources()
   // Plain absolute paths, whatever form they were written in: one, or several of a webdataset, whose paths may have
-  // braces and wildcards (config/uri_pattern.h).
+  // braces and wildcards (config/uri_pattern.h). None where the type has no uri.
   std::vector<std::string> uris = std::vector<std::string>(1);
   std::string fingerprint;  // of the listing, which must have this one: 32 hexadecimal digits; empty: not pinned
   Parameters parameters;

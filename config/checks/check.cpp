@@ -69,6 +69,7 @@ Value stand_in(const Parameter& parameter) {
     case Type::kPath:
     case Type::kOperations:
     case Type::kTable:
+    case Type::kValueTypes:
       return std::string();
     case Type::kValueType:
       return value_type_text({});
@@ -131,6 +132,12 @@ std::optional<Value> convert_value_type(const Node& node) {
   return value_type_text(*type);
 }
 
+std::optional<Value> convert_value_types(const Node& node) {
+  const auto types = node.text() == nullptr ? std::nullopt : value_types_in(*node.text());
+  if (!types) return std::nullopt;
+  return value_types_text(*types);
+}
+
 // The value as its parameter wants it; none: it is not allowed there.
 std::optional<Value> convert(const Parameter& parameter, const Node& node) {
   const auto number = number_of(node);
@@ -164,6 +171,8 @@ std::optional<Value> convert(const Parameter& parameter, const Node& node) {
       if (!bytes || !in_bounds(parameter, *bytes)) return std::nullopt;
       return static_cast<int64_t>(*bytes);
     }
+    case Type::kValueTypes:
+      return convert_value_types(node);
     case Type::kTexts:
     case Type::kOperations:
     case Type::kTable:
@@ -256,6 +265,8 @@ Value TableReader::checked(const Parameter& parameter, const Node& node) const {
     const auto type = check_value_type(node, key(parameter.name), complaints_);
     return type ? Value(value_type_text(*type)) : stand_in(parameter);
   }
+  if (parameter.type == Type::kValueTypes && node.table() != nullptr)
+    return value_types_text(check_value_types(node, key(parameter.name), complaints_));
   if (auto value = convert(parameter, node)) return *std::move(value);
   std::string text = "must be " + allowed(parameter) + ", not " + shown(node);
   const bool is_text = parameter.type == Type::kText || parameter.type == Type::kPath;

@@ -101,7 +101,10 @@ class TableReader {
 
 // Checks the table of a kValueType. None: it has a fault.
 struct ValueType;
+struct NamedValueType;
 std::optional<ValueType> check_value_type(const Node& node, const std::string& key, Complaints& complaints);
+// Checks the table of a kValueTypes. They come in the order of their names; one with a fault is left out.
+std::vector<NamedValueType> check_value_types(const Node& node, const std::string& key, Complaints& complaints);
 
 constexpr size_t kSourcesMax = 64;
 
@@ -213,8 +216,10 @@ void check_batch_shapes(const PipelineSpec& spec, const Node& root, Complaints& 
 // Checks the operations on batches and the keys beside them, and sets spec.batch. `node` is [batch]; the outputs have
 // been checked.
 void check_batch_operations(const Node& node, PipelineSpec& spec, Complaints& complaints);
-// Checks [python]. `outputs`: null where they have faults.
-PythonSpec check_python(const Node& node, const std::vector<OutputSpec>* outputs, Complaints& complaints);
+// Checks [python]. `spec`: its sources and outputs; null where they have faults.
+PythonSpec check_python(const Node& node, const PipelineSpec* spec, Complaints& complaints);
+// Complains about what needs samples' bytes before their order is known, where user code makes them.
+void check_beside_items(const PipelineSpec& spec, const Node& root, Complaints& complaints);
 // Complains about keys of [order] that do not go with one source ([source]) or with several ([[sources]]).
 void check_order_of(bool several, const Node& node, Complaints& complaints);
 

@@ -7,11 +7,38 @@
 namespace spdld::config {
 namespace {
 
+// Of a source whose parameters say which fields it has.
+std::optional<Signature> check_own_from(const TableReader& reader, const SourceSpec& spec, const FieldPath& path,
+                                        const std::string& from) {
+  const SourceType& source = *find_source(spec.type);
+  // What the source says of its fields was complained about.
+  if (reader.complaints().has("source.gives") || reader.complaints().has_inside("source.gives")) return std::nullopt;
+  const std::vector<SourceField> fields = source.own_fields(spec);
+  const auto known = std::ranges::find(fields, path.alternatives.front(), &SourceField::name);
+  if (path.alternatives.size() > 1) {
+    reader.complain(
+        "from", "can't have alternatives here: all samples of " + std::string(source.name) + " have the same fields");
+    return std::nullopt;
+  }
+  if (known != fields.end()) {
+    if (path.is_json()) return bytes_of(Origin::kJson);
+    Signature signature = field_signature(source, known->name, spec.parameters);
+    signature.bytes().raw = known->raw;
+    return signature;
+  }
+  std::vector<std::string_view> names;
+  for (const SourceField& field : fields) names.push_back(field.name);
+  reader.complain("from", "is not a field of " + std::string(source.name) + ": " + in_quotes(from) +
+                              did_you_mean(from, names) + "; it has " + joined(names));
+  return std::nullopt;
+}
+
 // The signature of a field of one type of source; none where there is no such field.
 std::optional<Signature> check_from_one(const TableReader& reader, const SourceSpec& spec, const std::string& from) {
   const SourceType& source = *find_source(spec.type);
   const auto& fields = source.fields;
   const FieldPath path = parse_field_path(from);
+  if (source.own_fields != nullptr && path.error.empty()) return check_own_from(reader, spec, path, from);
   if (fields.empty()) {
     if (path.error.empty())
       return path.is_json() ? bytes_of(Origin::kJson)

@@ -171,7 +171,7 @@ Loaded<PipelineSpec> check_pipeline(const Node& root, const std::string& origin,
   spec.outputs = check_outputs(root.find("output"), spec.sources, spec.rows, spec.on_bad, folder, complaints);
   const bool outputs_are_known = complaints.empty();
   if (const Node* python = root.find("python"))
-    spec.python = check_python(*python, outputs_are_known ? &spec.outputs : nullptr, complaints);
+    spec.python = check_python(*python, outputs_are_known ? &spec : nullptr, complaints);
   if (rows_are_known && complaints.empty()) check_beside_rows(spec, rows == nullptr ? 0 : rows->line, complaints);
   if (complaints.empty()) check_batch_shapes(spec, root, complaints);
   if (spec.cache == CacheForm::kDecoded) refuse_hindrances(spec.outputs, complaints);
@@ -189,6 +189,7 @@ Loaded<PipelineSpec> check_pipeline(const Node& root, const std::string& origin,
     complaints.add(0, "batch",
                    "is missing: a [batch] with size, global_size or cost_max says how many samples a step has");
   }
+  if (complaints.empty()) check_beside_items(spec, root, complaints);
   if (complaints.empty()) refuse_too_many_tensors(spec, root.find("output")->line, complaints);
   if (complaints.empty()) return {std::move(spec), {}};
   return {std::nullopt, complaints.take()};

@@ -1,6 +1,12 @@
 // The checks of [python]: the processes that run a pipeline's functions in Python.
+#include <algorithm>
+#include <string>
+
+#include "config/batch_shapes.h"
+#include "config/catalogue.h"
 #include "config/checks/check.h"
 #include "config/segments.h"
+#include "config/text/words.h"
 
 namespace spdld::config {
 namespace {
@@ -43,18 +49,37 @@ const std::vector<Parameter>& python_keys() {
   return keys;
 }
 
-PythonSpec check_python(const Node& node, const std::vector<OutputSpec>* outputs, Complaints& complaints) {
+PythonSpec check_python(const Node& node, const PipelineSpec* spec, Complaints& complaints) {
   const TableReader reader(node, "python", python_keys(), complaints);
   reader.refuse_unknown();
   const PythonSpec python{.processes = static_cast<uint32_t>(reader.integer("processes")),
                           .call_limit_s = reader.number("call_limit_s"),
                           .memory_bytes_max = static_cast<uint64_t>(reader.integer("memory")),
                           .scratch_bytes = static_cast<uint64_t>(reader.integer("scratch"))};
-  if (outputs != nullptr && !uses_executor(*outputs, kUserExecutor))
+  if (spec != nullptr && !uses_executor(*spec, kUserExecutor))
     complaints.add(node.line, "python",
-                   "is for operations of the user's own, and no output has one: write { op = \"python\" } where it is "
-                   "meant, or take the table out");
+                   "is for code of the user's own, and no output or source has any: write { op = \"python\" } where an "
+                   "operation is meant, or take the table out");
   return python;
+}
+
+void check_beside_items(const PipelineSpec& spec, const Node& root, Complaints& complaints) {
+  const auto made = std::ranges::find_if(spec.sources, is_made);
+  if (made == spec.sources.end()) return;
+  const std::string beside = "may not stand beside a source of the type " + in_quotes(made->type) + ": ";
+  const auto complain = [&](const Node* node, const std::string& key, const std::string& why) {
+    complaints.add(node == nullptr ? 0 : node->line, key, beside + why);
+  };
+  const std::string_view early = "its samples are made when they are wanted, and can't be measured before";
+  if (spec.rows.is_on()) complain(root.find("rows"), "rows", std::string(early));
+  const Node* const batch = root.find("batch");
+  if (batch != nullptr && batch->find("cost_max") != nullptr)
+    complain(batch->find("cost_max"), "batch.cost_max", std::string(early));
+  for (const OutputSpec& output : spec.outputs)
+    for (const OperationSpec& op : output.ops)
+      if (op.op == bucketing_operation()) complain(nullptr, "output", op.op + " is there, and " + std::string(early));
+  if (spec.cache != CacheForm::kAuto && spec.cache != CacheForm::kOff && spec.cache != CacheForm::kEncoded)
+    complain(root.find("cache"), "cache", "write \"off\", or \"encoded\" where each item is to be made once and kept");
 }
 
 }  // namespace spdld::config

@@ -130,6 +130,11 @@ std::vector<std::string> check_uris(const TableReader& reader, const SourceType*
                                     const std::filesystem::path& folder) {
   const bool takes_patterns = type != nullptr && type->takes_patterns;
   const Node* node = reader.find("uri");
+  if (type != nullptr && !type->has_uri) {
+    if (node != nullptr)
+      reader.complain("uri", "may not stand beside type = " + in_quotes(type->name) + ", whose samples lie nowhere");
+    return {};
+  }
   const auto* list = node == nullptr ? nullptr : node->list();
   Complaints& complaints = reader.complaints();
   if (list == nullptr) {

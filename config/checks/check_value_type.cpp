@@ -1,9 +1,14 @@
 // The checks of a table that says what the user's own code gives: { dtype = "uint8", shape = [224, 224, 3] }.
+#include <algorithm>
+
 #include "config/checks/check.h"
 #include "config/text/value_type.h"
+#include "config/text/words.h"
 
 namespace spdld::config {
 namespace {
+
+constexpr size_t kNameBytesMax = 64;
 
 const std::vector<Parameter>& value_type_keys() {
   static const std::vector<Parameter> keys = [] {
@@ -39,6 +44,31 @@ std::optional<ValueType> check_value_type(const Node& node, const std::string& k
     return std::nullopt;
   }
   return type;
+}
+
+std::vector<NamedValueType> check_value_types(const Node& node, const std::string& key, Complaints& complaints) {
+  std::vector<NamedValueType> types;
+  const auto complain = [&](int line, const std::string& at, std::string text) {
+    complaints.add(line, at, std::move(text));
+  };
+  if (node.table()->empty()) complain(node.line, key, "must name at least one value");
+  for (const Entry& entry : *node.table()) {
+    const std::string at = key + "." + printable(entry.name, kNameBytesMax);
+    if (!is_word(entry.name, kNameMarks))
+      complain(entry.node.line, at, "must have a name of 1 to 64 letters, digits, \"_\", \".\" or \"-\"");
+    const auto text = entry.node.text() == nullptr ? std::nullopt : value_type_in(*entry.node.text());
+    if (entry.node.table() != nullptr) {
+      if (auto type = check_value_type(entry.node, at, complaints)) types.push_back({entry.name, *std::move(type)});
+    } else if (text) {
+      types.push_back({entry.name, *text});
+    } else {
+      complain(entry.node.line, at,
+               "must be \"bytes\", or a table such as { dtype = \"uint8\", shape = [224, 224, 3] }, not " +
+                   (entry.node.text() == nullptr ? std::string(kind_of(entry.node)) : in_quotes(*entry.node.text())));
+    }
+  }
+  std::ranges::sort(types, {}, &NamedValueType::name);
+  return types;
 }
 
 }  // namespace spdld::config

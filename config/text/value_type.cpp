@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "config/text/words.h"
+
 namespace spdld::config {
 namespace {
 
@@ -56,6 +58,32 @@ std::optional<ValueType> value_type_in(std::string_view text) {
   if (!type.dtype || !shape || !misfit(*shape).empty()) return std::nullopt;
   type.shape = *std::move(shape);
   return type;
+}
+
+std::string value_types_text(std::span<const NamedValueType> types) {
+  std::string text;
+  for (const NamedValueType& one : types)
+    text += (text.empty() ? "" : "; ") + one.name + " " + value_type_text(one.type);
+  return text;
+}
+
+std::optional<std::vector<NamedValueType>> value_types_in(std::string_view text) {
+  std::vector<NamedValueType> types;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(';'), text.size());
+    const std::string_view one = text.substr(0, end);
+    const size_t blank = one.find(' ');
+    if (blank == one.npos || !is_word(one.substr(0, blank), kNameMarks)) return std::nullopt;
+    const auto type = value_type_in(one.substr(blank + 1));
+    if (!type) return std::nullopt;
+    types.push_back({std::string(one.substr(0, blank)), *type});
+    text.remove_prefix(end);
+    if (text.starts_with(';')) text.remove_prefix(1);
+    skip_spaces(text);
+  }
+  std::ranges::sort(types, {}, &NamedValueType::name);
+  if (std::ranges::adjacent_find(types, {}, &NamedValueType::name) != types.end()) return std::nullopt;
+  return types;
 }
 
 std::string misfit(const std::vector<int64_t>& shape) {

@@ -174,7 +174,7 @@ Result<Node::Resolved> Node::resolve_named(const control::Client& client, const 
     return no_pipeline(settings, client, name);
   auto loaded = config::load_pipeline_file(file);
   if (!loaded) return unfit_pipeline(client, name, Trouble::kUsage, loaded.sentences());
-  if (config::uses_executor(loaded.value->outputs, config::kUserExecutor))
+  if (config::uses_executor(*loaded.value, config::kUserExecutor))
     return unfit_pipeline(client, name, Trouble::kUnsupported,
                           "pipeline '" + name + "' of the operator's can't call functions of users: send such a spec");
   Folders folders = data_roots(settings);

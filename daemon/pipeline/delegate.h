@@ -5,12 +5,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "daemon/media/carried.h"
 #include "daemon/pipeline/errand.h"
 #include "daemon/pipeline/stage.h"
+#include "daemon/source/fetching/fetcher.h"
 
 namespace spdld::pipeline {
 
@@ -23,6 +25,15 @@ class Delegate {
   // it at Errand::to, for each of them; `from` is its own to change. It need not give memory back. A sample whose
   // errand fails for its content ends with kContent; what should pass, with kTransient.
   virtual std::unique_ptr<Stage> make_stage(std::vector<const Errand*> errands) = 0;
+
+  // How the first stage gets the samples of sources that the executor makes (Plan::makings), where there are any.
+  struct Making {
+    // Its requests are passages. It hands on what it need not make.
+    std::unique_ptr<source::Fetcher> fetcher;
+    StageAccount account;  // of the first stage then
+  };
+  // `others` outlives the fetcher. None: the executor makes none.
+  virtual std::optional<Making> make_fetcher(source::Fetcher& /*others*/) { return std::nullopt; }
 };
 
 // Makes the executor's delegate for a pipeline, which outlives the delegate. Throws SetupError.

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "config/operation.h"
+#include "config/text/value_type.h"
 
 namespace spdld::pipeline {
 
@@ -20,6 +22,14 @@ struct Errand {
   config::Signature takes, gives;  // of kBytes or kTensor
   // Places in Passage::carried: of what it takes, and of what it gives.
   size_t from = 0, to = 0;
+};
+
+// The making of a source's items, in place of reading its samples' bytes: `output` is the source's name, and its one
+// operation has the source's parameters.
+struct Making : Errand {
+  uint64_t items = 0;
+  // Of an item, in the order in which a record (proto/crew/record.h) holds them.
+  std::vector<config::NamedValueType> values;
 };
 
 }  // namespace spdld::pipeline

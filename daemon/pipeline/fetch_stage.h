@@ -1,6 +1,8 @@
 // The first stage of a sample's way: its bytes, from the cache or from its source. Any thread.
 #pragma once
 
+#include <utility>
+
 #include "daemon/base/trace.h"
 #include "daemon/pipeline/stage.h"
 
@@ -11,8 +13,9 @@ StageAccount account_of_fetch(bool is_remote);
 class FetchStage final : public Stage, private source::FetchObserver {
  public:
   // Borrows the caching and the fetcher.
-  FetchStage(const Caching& caching, source::Fetcher& fetcher, const source::Listing& listing, uint64_t subject)
-      : Stage(account_of_fetch(listing.store_concurrency() > 0)),
+  FetchStage(StageAccount account, const Caching& caching, source::Fetcher& fetcher, const source::Listing& listing,
+             uint64_t subject)
+      : Stage(std::move(account)),
         caching_(caching),
         fetcher_(fetcher),
         store_concurrency_(listing.store_concurrency()),

@@ -87,19 +87,36 @@ Pipeline::Pipeline(config::PipelineSpec spec, std::unique_ptr<source::Listing> l
       orders_(mix().sources().front().order, spec_.order.epochs, resources.pool, lane_),
       lane_(resources.pool, spec_.cpu_weight),
       delegates_(make_delegates()),
+      first_(make_first()),
       stages_(make_stages()) {}
 
 Pipeline::Delegates Pipeline::make_delegates() const {
   Delegates delegates;
-  for (const Errand& errand : plan_.errands()) {
-    const auto make = resources_.delegates.find(errand.executor);
+  const auto add = [&](std::string_view executor, const auto& whose) {
+    if (delegates.contains(executor)) return;
+    const auto make = resources_.delegates.find(executor);
     if (make == resources_.delegates.end())
-      throw SetupError(Trouble::kUnsupported, "output '" + errand.output + "': " + errand.ops.front().op +
-                                                  " is an operation of " + std::string(errand.executor) +
-                                                  ", which this daemon does not have");
-    if (!delegates.contains(errand.executor)) delegates.emplace(errand.executor, make->second(*this));
-  }
+      throw SetupError(Trouble::kUnsupported,
+                       whose() + " of " + std::string(executor) + ", which this daemon does not have");
+    delegates.emplace(executor, make->second(*this));
+  };
+  for (const Making& making : plan_.makings())
+    add(making.executor, [] { return std::string("the source has samples"); });
+  for (const Errand& errand : plan_.errands())
+    add(errand.executor,
+        [&] { return "output '" + errand.output + "': " + errand.ops.front().op + " is an operation"; });
   return delegates;
+}
+
+Pipeline::FirstStage Pipeline::make_first() const {
+  FirstStage first{account_of_fetch(listing_->store_concurrency() > 0), {}};
+  for (const auto& [executor, delegate] : delegates_) {
+    auto making = delegate->make_fetcher(first.makers.empty() ? resources_.fetcher : *first.makers.back());
+    if (!making) continue;
+    first.account = std::move(making->account);
+    first.makers.push_back(std::move(making->fetcher));
+  }
+  return first;
 }
 
 // The executors that have errands of the turn, and the decode threads behind them.
@@ -116,7 +133,8 @@ void Pipeline::add_turn(size_t turn, const PoolStage::Uses& uses, Stages& stages
 // Adding a stage to the way of samples is a line here.
 Stages Pipeline::make_stages() {
   Stages stages;
-  stages.push_back(std::make_unique<FetchStage>(caching_, resources_.fetcher, *listing_, subject_));
+  source::Fetcher& fetcher = first_.makers.empty() ? resources_.fetcher : *first_.makers.back();
+  stages.push_back(std::make_unique<FetchStage>(first_.account, caching_, fetcher, *listing_, subject_));
   const PoolStage::Uses uses{plan_,   resources_.contexts, resources_.pool, resources_.memory.get(), spec_.seed,
                              subject_};
   stages.push_back(std::make_unique<DecodeStage>(uses, caching_, lane_));

@@ -153,6 +153,12 @@ class Pipeline {
   using Delegates = std::map<std::string, std::unique_ptr<Delegate>, std::less<>>;  // by executor
   Delegates make_delegates() const;
   Stages make_stages();
+  struct FirstStage {
+    StageAccount account;
+    // Each hands on to the one before, and the first one to the node's.
+    std::vector<std::unique_ptr<source::Fetcher>> makers;
+  };
+  FirstStage make_first() const;
   void add_turn(size_t turn, const PoolStage::Uses& uses, Stages& stages);
 
   const config::PipelineSpec spec_;
@@ -171,6 +177,7 @@ class Pipeline {
   Orders orders_;
   FairPool::Lane lane_;
   const Delegates delegates_;
+  const FirstStage first_;
   const Stages stages_;  // last: they use the rest
 };
 

@@ -44,7 +44,7 @@ void store(uint8_t* at, T value) {
 }  // namespace
 
 Plan::Plan(const config::PipelineSpec& spec, const source::Listing& listing, const std::stop_token& stop)
-    : side_files_(listing.shared_bounds(), stop), has_rows_(listing.has_rows()) {
+    : side_files_(listing.shared_bounds(), stop), has_rows_(listing.has_rows()), makings_(makings_of(spec)) {
   config::Views views = config::views_of(spec.outputs);
   for (size_t i = 0; i < spec.outputs.size(); ++i) {
     outputs_.push_back(compile(spec.outputs[i], spec.outputs, listing));

@@ -81,6 +81,8 @@ class Plan {
   bool has_mask() const { return mask_.has_value(); }
   // The work of other executors on each sample, in the order of outputs; and the number of the last turn.
   std::span<const Errand> errands() const { return errands_; }
+  // Of sources whose samples another executor makes.
+  std::span<const Making> makings() const { return makings_; }
   size_t turns() const;
   // Whether decode threads go on with samples behind their errands of this turn.
   bool goes_on(size_t turn) const;
@@ -147,6 +149,7 @@ class Plan {
     std::unique_ptr<media::WorkTimes> times = std::make_unique<media::WorkTimes>();
   };
 
+  static std::vector<Making> makings_of(const config::PipelineSpec& spec);
   Output compile(const config::OutputSpec& spec, std::span<const config::OutputSpec> all,
                  const source::Listing& listing);
   // The segments of an output behind its first one.
@@ -186,6 +189,7 @@ class Plan {
   std::vector<batch::TensorPlace> tensors_;
   std::vector<Output> outputs_;
   std::vector<Errand> errands_;
+  const std::vector<Making> makings_;
   std::vector<size_t> order_;            // in which a sample runs the outputs
   std::vector<size_t> asked_;            // the outputs whose boxes decide the geometry of their view
   std::vector<size_t> shared_;           // the outputs that start from a field with others, or that have an index

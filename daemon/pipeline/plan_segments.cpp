@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <cstring>
 #include <utility>
+#include <variant>
 
+#include "config/catalogue.h"
 #include "daemon/pipeline/plan.h"
 
 namespace spdld::pipeline {
@@ -47,6 +49,23 @@ std::vector<Plan::Further> Plan::compile_further(const config::OutputSpec& spec,
                                 spec.name, 1 + config::extras_of(ops.first(rest.first)).size(), false, is_last},
           &side_files_);
     all.push_back(std::move(further));
+  }
+  return all;
+}
+
+std::vector<Making> Plan::makings_of(const config::PipelineSpec& spec) {
+  std::vector<Making> all;
+  for (const config::SourceSpec& source : spec.sources) {
+    if (!config::is_made(source)) continue;
+    Making making;
+    making.executor = config::find_source(source.type)->executor;
+    making.output = source.name;
+    config::OperationSpec& op = making.ops.emplace_back();
+    op.op = source.type;
+    op.parameters = source.parameters;
+    making.items = static_cast<uint64_t>(std::get<int64_t>(source.parameters.at("samples")));
+    making.values = config::item_values(source);
+    all.push_back(std::move(making));
   }
   return all;
 }

@@ -59,6 +59,7 @@ class WithAlternatives final : public Listing {
   int64_t integer(uint64_t sample, FieldId field) const override { return inside_->integer(sample, field); }
   std::string name(uint64_t sample) const override { return inside_->name(sample); }
   const std::string& fingerprint() const override { return inside_->fingerprint(); }
+  std::string owner() const override { return inside_->owner(); }
   uint64_t memory_bytes() const override { return inside_->memory_bytes(); }
   std::span<const std::string> classes() const override { return inside_->classes(); }
   bool has_weights() const override { return inside_->has_weights(); }

@@ -68,6 +68,11 @@ class JoinedListing final : public Listing {
     return parts_[part].name + '/' + parts_[part].listing->name(local(sample, part));
   }
   const std::string& fingerprint() const override { return fingerprint_; }
+  std::string owner() const override {
+    for (const auto& part : parts_)
+      if (std::string owner = part.listing->owner(); !owner.empty()) return owner;
+    return {};
+  }
   uint64_t memory_bytes() const override {
     uint64_t bytes = starts_.capacity() * sizeof(starts_[0]);
     for (const auto& part : parts_) bytes += part.listing->memory_bytes();

@@ -3,6 +3,8 @@
 // class and name for an image folder (as torchvision's ImageFolder), by archive and place for a webdataset.
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
@@ -74,6 +76,9 @@ class Listing {
   // webdataset the archives' base names, the keys, extensions, offsets and sizes. Neither covers the root folder or
   // times: copies of a data set agree.
   virtual const std::string& fingerprint() const = 0;
+  // Of samples that code of a user's makes: the user. Others who claim the same code must not find what the cache has
+  // of them. Empty: the source's files are theirs who may read them.
+  virtual std::string owner() const { return {}; }
   virtual uint64_t memory_bytes() const = 0;
   // Names of the classes in order of their number; empty where there are none.
   virtual std::span<const std::string> classes() const = 0;
@@ -178,6 +183,7 @@ struct KeptUse {
 struct Places {
   std::shared_ptr<const Bounds> bounds = {};         // of local files; null: anywhere
   std::shared_ptr<const store::Stores> stores = {};  // the remote stores that it may use; null: none
+  uid_t user = 0;                                    // whose pipeline it is
 };
 
 // Throws SetupError with the first of the sentences, where there are any and the source's on_missing is "refuse".

@@ -13,6 +13,12 @@ class Store;
 
 // The object is named by `folder` followed by `path`. Both live as long as what gave the locator, and `path` ends in
 // NUL. They are apart so that a million paths don't each hold the folder's name.
+
+// The maker of items of a data set in user code: there are no bytes before the item is made.
+struct Maker {
+  std::string_view source;  // its name (config::SourceSpec::name); empty: it is the only one
+};
+
 struct Locator {
   std::string_view path;  // empty: there are no such bytes
   uint64_t offset = 0;
@@ -34,6 +40,9 @@ struct Locator {
   // `packed`.
   const Packing* packing = nullptr;
   uint32_t packed = 0;
+  // Not null: what is meant is made and not read, and `path` is empty. It is taken out of the record of the maker's
+  // item number `offset`.
+  const Maker* maker = nullptr;
 };
 
 }  // namespace spdld::store

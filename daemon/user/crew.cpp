@@ -29,15 +29,22 @@ void watch(int poll, int fd, uint32_t number) {
   if (epoll_ctl(poll, EPOLL_CTL_ADD, fd, &event) != 0) refuse_descriptors("epoll");
 }
 
+std::vector<uint64_t> bytes_of_records(std::span<const pipeline::Making* const> makings) {
+  std::vector<uint64_t> bytes;
+  for (const pipeline::Making* const making : makings) bytes.push_back(record_bytes(*making));
+  return bytes;
+}
+
 }  // namespace
 
 Crew::Crew(Settings settings, Orders orders)
     : settings_(std::move(settings)),
       orders_(std::move(orders)),
-      scratch_(settings_.scratch_bytes),
+      record_bytes_(bytes_of_records(settings_.makings)),
+      scratch_(settings_.scratch_bytes, [this] { on_given_back(); }),
       poll_(checked(epoll_create1(EPOLL_CLOEXEC), "epoll")),
       wake_(checked(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd")),
-      piece_bytes_(settings_.errands.size(), ScratchFile::kPieceBytesMin) {
+      piece_bytes_(settings_.makings.size() + settings_.errands.size(), ScratchFile::kPieceBytesMin) {
   watch(poll_.get(), wake_.get(), kWakes);
   thread_ = std::jthread([this](const std::stop_token& stop) { work(stop); });
 }
@@ -52,6 +59,10 @@ void Crew::wake() const {
   [[maybe_unused]] const ssize_t told = write(wake_.get(), &one, sizeof one);  // EAGAIN: it is awake already
 }
 
+void Crew::on_given_back() {
+  if (wants_room_.load() && wants_room_.exchange(false)) wake();
+}
+
 void Crew::add(const Job& job) {
   {
     const std::lock_guard lock(mutex_);
@@ -64,7 +75,7 @@ void Crew::add(const Job& job) {
 
 void Crew::queue(const Job& job, bool is_first) {
   if (failure_)
-    ended_.push_back({job, *failure_});
+    ended_.push_back({job, *failure_, {}});
   else if (!job.is_wanted())  // under the lock: drop_unwanted() comes after the flag, and finds the job or was before
                               // it
     end_unwanted(job);
@@ -73,7 +84,7 @@ void Crew::queue(const Job& job, bool is_first) {
 }
 
 void Crew::end_unwanted(const Job& job) {
-  ended_.push_back({job, Error{Trouble::kTransient, "nobody wants it any more"}});
+  ended_.push_back({job, Error{Trouble::kTransient, "nobody wants it any more"}, {}});
 }
 
 void Crew::drop_unwanted() {
@@ -139,7 +150,7 @@ void Crew::fail(const Error& error) {
 void Crew::fail_locked(const Error& error) {
   if (failure_) return;
   failure_ = error;
-  for (Job& job : std::exchange(jobs_, {})) ended_.push_back({job, error});
+  for (Job& job : std::exchange(jobs_, {})) ended_.push_back({job, error, {}});
   told_.emplace_back([this, error] { orders_.failed(error); });
 }
 
@@ -202,16 +213,7 @@ void Crew::deliver() {
     told.swap(told_);
   }
   for (const auto& tell : told) tell();
-  for (Ended& one : ended) finish(one.job, std::move(one.status));
-}
-
-void Crew::finish(const Job& job, Status status) {
-  pipeline::Passage& passage = *job.passage;
-  const bool is_ok = static_cast<bool>(status);
-  job.statistics->duration_ns.record(job.call_ns);
-  (is_ok ? job.statistics->samples : job.statistics->failures).add();
-  if (!is_ok) passage.error = std::move(status.error());
-  passage.walker->on_outcome(passage, is_ok ? pipeline::StageOutcome::kDone : pipeline::StageOutcome::kFailed);
+  for (Ended& one : ended) one.job.customer->on_done(one.job, std::move(one.status), std::move(one.record));
 }
 
 void Crew::work(const std::stop_token& stop) {
@@ -355,7 +357,7 @@ void Crew::bury(Gone gone) {
         deaths_at_.erase({passage.sample, passage.pass, &call.job.errand()});
       }
     }
-    ended_.push_back({call.job, error});
+    ended_.push_back({call.job, error, {}});
   }
   if (!how.empty() && is_open_)
     log::limited(log::Level::kWarn, {settings_.pipeline}, "pipeline {}: a process of user code {}", settings_.pipeline,

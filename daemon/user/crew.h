@@ -45,7 +45,9 @@ class Crew {
     uint32_t workers = 1;
     uint64_t call_limit_ns = 0;  // of one call
     uint64_t scratch_bytes = 0;
-    std::vector<const pipeline::Errand*> errands = {};  // in the order of CREW_JOINED; borrowed
+    // In the order of CREW_JOINED: the makings, and then the errands. Borrowed.
+    std::vector<const pipeline::Making*> makings = {};
+    std::vector<const pipeline::Errand*> errands = {};
   };
   // Called on the crew's thread or on the caller's, without a lock; must not block.
   struct Orders {
@@ -65,9 +67,7 @@ class Crew {
   const Settings& settings() const { return settings_; }
   ScratchFile& scratch() { return scratch_; }
 
-  // Any thread. The walker hears of the outcome on the crew's thread, or on the thread of a later call of another
-  // function.
-  void add(const Job& job);
+  void add(const Job& job);  // any thread; its customer hears of its end after this call
   // Jobs that wait for a worker and are of no use any more end now.
   void drop_unwanted();
   size_t waiting() const;  // jobs that wait for a worker
@@ -90,6 +90,7 @@ class Crew {
   struct Ended {
     Job job;
     Status status = Done{};
+    ScratchPiece record = {};  // of a making
   };
   struct Gone {
     std::unique_ptr<Worker> worker;
@@ -101,6 +102,7 @@ class Crew {
     proto::crew::Reply reply;
     std::string text;
     Status status = Done{};
+    ScratchPiece record = {};
   };
   // A sample in one pass at one errand.
   using Place = std::tuple<uint64_t, uint64_t, const pipeline::Errand*>;
@@ -108,6 +110,7 @@ class Crew {
   void work(const std::stop_token& stop);
   void wait();
   void wake() const;
+  void on_given_back();
   void hear(uint32_t number);
   void take_replies(Worker& worker);
   void take_reply(Worker& worker, const proto::crew::Reply& reply, std::string text, uint64_t now_ns);
@@ -117,7 +120,8 @@ class Crew {
   void end_unwanted(const Job& job);
   void give_room(Worker& worker, const Call& call, const proto::crew::Reply& reply);
   static Status take_result(const Call& call, const proto::crew::Reply& reply);
-  static void finish(const Job& job, Status status);
+  Status take_record(Call& call, const proto::crew::Reply& reply, ScratchPiece& record);
+  bool is_fixed(const Job& job) const;
   void look_after_time(uint64_t now_ns);
   void bury(Gone gone);
   void end_worker(Worker& worker, std::string why);
@@ -129,7 +133,9 @@ class Crew {
   void start_missing();
   void hand_out();
   Worker* least_busy();
-  void send(Worker& worker, const Job& job);
+  bool send(Worker& worker, const Job& job);
+  Status lay_out(const Job& job, Call& call, proto::crew::Task& task);
+  uint8_t* take_for_record(uint64_t bytes);
   size_t depth() const;
   void fail_locked(const Error& error);
   void deliver();
@@ -137,6 +143,7 @@ class Crew {
 
   const Settings settings_;
   const Orders orders_;
+  const std::vector<uint64_t> record_bytes_;  // by making: of each of its records; 0: they differ
   ScratchFile scratch_;
   UniqueFd poll_, wake_;
   mutable std::mutex mutex_;
@@ -152,15 +159,19 @@ class Crew {
   std::map<uint32_t, uint64_t> ending_since_ns_;
   std::map<uint32_t, std::string> reasons_;  // of workers whose bell still sounds
   std::map<Place, uint32_t> deaths_at_;      // of samples that were tried already
-  std::vector<uint64_t> piece_bytes_;        // by errand: room for results of unknown size
+  std::vector<uint64_t> piece_bytes_;        // by number of an errand: room for results of unknown size
   std::vector<Ended> ended_;                 // to be told once the lock is free
   std::vector<std::function<void()>> told_;  // the same, of orders
   uint32_t last_number_ = 0, idle_deaths_ = 0;
   uint64_t call_ns_ = 1'000'000;  // about how long a call takes
   std::atomic<uint32_t> working_{0};
-  std::vector<Answer> answers_;  // the thread's own: results that are to be read without the lock
-  std::jthread thread_;          // last: it uses the rest
+  std::atomic<bool> wants_room_{false};  // a making waits for scratch memory to be given back
+  std::vector<Answer> answers_;          // the thread's own: results that are to be read without the lock
+  std::jthread thread_;                  // last: it uses the rest
 };
+
+// Of each record of the making; 0: they differ.
+uint64_t record_bytes(const pipeline::Making& making);
 
 inline constexpr const char* kLiar = "broke the protocol, and was ended";  // why a worker was ended
 

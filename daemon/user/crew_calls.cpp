@@ -2,10 +2,12 @@
 #include <algorithm>
 #include <cstring>
 
+#include "config/catalogue.h"
 #include "config/text/dtype.h"
 #include "daemon/base/random.h"
 #include "daemon/base/system/cpu.h"
 #include "daemon/user/crew.h"
+#include "proto/crew/record.h"
 
 namespace spdld::user {
 namespace {
@@ -31,9 +33,6 @@ crew::Shape shape_of(std::span<const int64_t> sizes) {
 
 bool is_tensor(const config::Signature& signature) { return signature.kind() == config::SignatureKind::kTensor; }
 
-// The room is the carried value's own.
-bool is_fixed(const pipeline::Errand& errand) { return is_tensor(errand.gives) && errand.gives.is_fixed(); }
-
 }  // namespace
 
 std::string name_of(const pipeline::Errand& errand) {
@@ -42,9 +41,30 @@ std::string name_of(const pipeline::Errand& errand) {
   return name;
 }
 
+uint64_t record_bytes(const pipeline::Making& making) {
+  std::vector<uint64_t> bytes;
+  for (const config::NamedValueType& value : making.values) {
+    const auto raw = config::raw_values(value.type);
+    if (!raw || !raw->shape) return 0;
+    bytes.push_back(config::dtype_bytes(*raw->dtype));
+    for (const int64_t size : *raw->shape) bytes.back() *= static_cast<uint64_t>(size);
+  }
+  const uint64_t last = bytes.empty() ? 0 : bytes.back();
+  if (!bytes.empty()) bytes.pop_back();
+  return crew::value_offset(bytes, making.values.size()) + last;
+}
+
 uint32_t Crew::number_of(const pipeline::Errand& errand) const {
+  for (uint32_t i = 0; i < settings_.makings.size(); i++)
+    if (settings_.makings[i] == &errand) return i;
   const auto at = std::find(settings_.errands.begin(), settings_.errands.end(), &errand);
-  return static_cast<uint32_t>(at - settings_.errands.begin());
+  return static_cast<uint32_t>(settings_.makings.size()) + static_cast<uint32_t>(at - settings_.errands.begin());
+}
+
+// The result has one size, so that there is all the room for it that there can be.
+bool Crew::is_fixed(const Job& job) const {
+  if (job.making != nullptr) return record_bytes_[number_of(*job.making)] > 0;
+  return is_tensor(job.errand().gives) && job.errand().gives.is_fixed();
 }
 
 size_t Crew::depth() const {
@@ -60,50 +80,89 @@ Worker* Crew::least_busy() {
   return least;
 }
 
+// Makings that wait for scratch memory keep nobody else waiting, since others may give memory back.
 void Crew::hand_out() {
-  while (is_open_ && !jobs_.empty()) {
-    Worker* const worker = least_busy();
-    if (worker == nullptr) return;
-    const Job job = jobs_.front();
-    jobs_.pop_front();
-    if (!job.is_wanted()) {  // of a batch that a seek has left
-      end_unwanted(job);
+  bool has_room = true;
+  for (auto at = jobs_.begin(); is_open_ && at != jobs_.end();) {
+    const Job job = *at;
+    if (job.making != nullptr && !has_room) {
+      ++at;
       continue;
     }
-    send(*worker, job);
-    if (std::exchange(sleeps_long_, false)) wake();
+    Worker* const worker = least_busy();
+    if (worker == nullptr) return;
+    if (!job.is_wanted()) {  // of a batch that a seek has left
+      at = jobs_.erase(at);
+      end_unwanted(job);
+    } else if (send(*worker, job)) {
+      at = jobs_.erase(at);
+      if (std::exchange(sleeps_long_, false)) wake();
+    } else {
+      has_room = false;
+    }
   }
 }
 
-// A job for whose result there is no memory ends, and comes back later.
-void Crew::send(Worker& worker, const Job& job) {
+// Records leave some memory to what operations take and give. Null: there is no room now, and the crew's thread looks
+// again when some was given back.
+uint8_t* Crew::take_for_record(uint64_t bytes) {
+  const uint64_t most = settings_.errands.empty() ? scratch_.bytes() : scratch_.bytes() / 4 * 3;
+  const auto take = [&]() -> uint8_t* {
+    return scratch_.taken_bytes() + bytes > most ? nullptr : scratch_.take(bytes);
+  };
+  if (uint8_t* const memory = take()) return memory;
+  wants_room_.store(true);
+  return take();  // what was given back just before
+}
+
+// False: it is to wait for scratch memory. A job of operations for whose result there is no memory ends, and comes back
+// later.
+bool Crew::send(Worker& worker, const Job& job) {
   pipeline::Passage& passage = *job.passage;
   const pipeline::Errand& errand = job.errand();
   const uint32_t number = number_of(errand);
-  const media::Carried& from = passage.carried[errand.from];
-  media::Carried& to = passage.carried[errand.to];
   Call call{.job = job};
   crew::Task task{};
-  if (is_fixed(errand)) {
-    const Result<uint8_t*> opened = to.open(errand.gives.shape());
-    if (!opened) return ended_.push_back({job, opened.error()});
-    if (scratch_.holds(*opened)) task.room = scratch_.extent_of(*opened, to.bytes());
-    call.piece_bytes = scratch_.holds(*opened) ? 0 : std::max<uint64_t>(to.bytes(), 1);
-  } else {
-    call.piece_bytes = piece_bytes_[number];
-  }
-  if (call.piece_bytes > 0) {
-    call.piece = scratch_.take(call.piece_bytes);
-    if (call.piece == nullptr) return ended_.push_back({job, Error{Trouble::kMemory, {}}});
-    task.room = scratch_.extent_of(call.piece, is_fixed(errand) ? to.bytes() : call.piece_bytes);
+  if (job.making != nullptr) {
+    call.piece_bytes = is_fixed(job) ? record_bytes_[number] : piece_bytes_[number];
+    call.piece = take_for_record(call.piece_bytes);
+    if (call.piece == nullptr) return false;
+    task.room = scratch_.extent_of(call.piece, call.piece_bytes);
+    task.index = job.index;
+  } else if (Status ready = lay_out(job, call, task); !ready) {
+    ended_.push_back({job, std::move(ready), {}});
+    return true;
   }
   task.kind = crew::TaskKind::kCall;
   task.errand = number;
   task.key = key_of(settings_.seed, passage);
   task.sample = passage.sample;
+  worker.call(call, task, monotonic_ns());
+  return true;
+}
+
+// What operations take, and the room for what they give.
+Status Crew::lay_out(const Job& job, Call& call, crew::Task& task) {
+  pipeline::Passage& passage = *job.passage;
+  const pipeline::Errand& errand = job.errand();
+  const media::Carried& from = passage.carried[errand.from];
+  media::Carried& to = passage.carried[errand.to];
+  if (is_fixed(job)) {
+    const Result<uint8_t*> opened = to.open(errand.gives.shape());
+    if (!opened) return opened.error();
+    if (scratch_.holds(*opened)) task.room = scratch_.extent_of(*opened, to.bytes());
+    call.piece_bytes = scratch_.holds(*opened) ? 0 : std::max<uint64_t>(to.bytes(), 1);
+  } else {
+    call.piece_bytes = piece_bytes_[number_of(errand)];
+  }
+  if (call.piece_bytes > 0) {
+    call.piece = scratch_.take(call.piece_bytes);
+    if (call.piece == nullptr) return Error{Trouble::kMemory, {}};
+    task.room = scratch_.extent_of(call.piece, is_fixed(job) ? to.bytes() : call.piece_bytes);
+  }
   task.input = scratch_.extent_of(from.memory(), from.bytes());
   if (is_tensor(errand.takes)) task.input_shape = shape_of(from.shape());
-  worker.call(call, task, monotonic_ns());
+  return Done{};
 }
 
 void Crew::take_replies(Worker& worker) {
@@ -124,8 +183,8 @@ void Crew::take_reply(Worker& worker, const crew::Reply& reply, std::string text
   if (!call) return end_worker(worker, kLiar);
   idle_deaths_ = 0;
   if (reply.kind != crew::ReplyKind::kNeedsRoom)
-    answers_.push_back({*call, reply, std::move(text)});
-  else if (is_fixed(call->job.errand()))  // it had all the room that there can be
+    answers_.push_back({*call, reply, std::move(text), Done{}, {}});
+  else if (is_fixed(call->job))  // it had all the room that there can be
     end_worker(worker, kLiar);
   else
     give_room(worker, *call, reply);
@@ -135,7 +194,9 @@ void Crew::take_reply(Worker& worker, const crew::Reply& reply, std::string text
 void Crew::read_answer(Answer& answer) {
   Call& call = answer.call;
   answer.reply.call_ns = std::min<uint64_t>(answer.reply.call_ns, settings_.call_limit_ns);
-  if (answer.reply.kind == crew::ReplyKind::kDone)
+  if (answer.reply.kind == crew::ReplyKind::kDone && call.job.making != nullptr)
+    answer.status = take_record(call, answer.reply, answer.record);
+  else if (answer.reply.kind == crew::ReplyKind::kDone)
     answer.status = take_result(call, answer.reply);
   else
     answer.status =
@@ -152,7 +213,7 @@ void Crew::settle(Answer answer) {
   if (answer.status && job.done < job.errands->size())
     queue(job, true);
   else
-    ended_.push_back({job, std::move(answer.status)});
+    ended_.push_back({job, std::move(answer.status), std::move(answer.record)});
 }
 
 // The piece is exchanged for one of the size that the result has. Without memory the job begins anew later. A result is
@@ -181,7 +242,7 @@ void Crew::give_room(Worker& worker, const Call& call, const crew::Reply& reply)
     error = {Trouble::kContent, name_of(call.job.errand()) + " gave " + std::to_string(reply.bytes) +
                                     " bytes, and there is room for " + std::to_string(scratch_.bytes() / 4) +
                                     ": raise scratch under [python]"};
-  ended_.push_back({at->job, error});
+  ended_.push_back({at->job, error, {}});
   worker.calls().erase(at);
 }
 
@@ -190,7 +251,7 @@ Status Crew::take_result(const Call& call, const crew::Reply& reply) {
   const pipeline::Errand& errand = call.job.errand();
   media::Carried& to = call.job.passage->carried[errand.to];
   const auto refuse = [&](const std::string& what) { return Error{Trouble::kContent, name_of(errand) + ": " + what}; };
-  if (is_fixed(errand)) {
+  if (is_tensor(errand.gives) && errand.gives.is_fixed()) {
     if (reply.bytes != to.bytes()) return refuse("its result has another size");
     if (call.piece != nullptr && reply.bytes > 0) std::memcpy(to.memory(), call.piece, reply.bytes);
     return Done{};
@@ -205,6 +266,15 @@ Status Crew::take_result(const Call& call, const crew::Reply& reply) {
   }
   if (to.bytes() != reply.bytes) return refuse("its result has another size");
   if (reply.bytes > 0) std::memcpy(*opened, call.piece, reply.bytes);
+  return Done{};
+}
+
+// The piece becomes the record, which its worker may still write to.
+Status Crew::take_record(Call& call, const crew::Reply& reply, ScratchPiece& record) {
+  const uint64_t wanted = record_bytes_[number_of(*call.job.making)];
+  if (reply.bytes > call.piece_bytes || (wanted > 0 && reply.bytes != wanted) || reply.shape.dimensions != 0)
+    return Error{Trouble::kContent, name_of(*call.job.making) + ": its result has another size"};
+  record = ScratchPiece(scratch_, std::exchange(call.piece, nullptr), call.piece_bytes, reply.bytes);
   return Done{};
 }
 

@@ -10,11 +10,14 @@
 #include "config/text/json.h"
 #include "daemon/base/system/cpu.h"
 #include "daemon/user/errand_stage.h"
+#include "daemon/user/making_fetcher.h"
 
 namespace spdld::user {
 namespace {
 
 using config::Json;
+
+constexpr uint64_t kRecordsMin = 8;  // for which there must be scratch memory
 
 // {"kind": "tensor", "dtype": "uint8", "shape": [4, null]}
 Json signature_document(const config::Signature& signature) {
@@ -31,20 +34,62 @@ Json signature_document(const config::Signature& signature) {
   return document;
 }
 
-Json errand_document(const pipeline::Errand& errand) {
-  Json document = Json::object();
-  document["output"] = errand.output;
-  document["takes"] = signature_document(errand.takes);
-  document["gives"] = signature_document(errand.gives);
-  document["ops"] = Json::array();
+Json ops_document(const pipeline::Errand& errand) {
+  Json ops = Json::array();
   for (size_t i = 0; i < errand.ops.size(); i++) {
     Json op = Json::object();
     op["call"] = errand.ops[i].text("call");
     op["code"] = errand.ops[i].text("code");
     op["place"] = errand.first + i;
-    document["ops"].push_back(std::move(op));
+    ops.push_back(std::move(op));
   }
+  return ops;
+}
+
+Json errand_document(const pipeline::Errand& errand) {
+  Json document = Json::object();
+  document["output"] = errand.output;
+  document["takes"] = signature_document(errand.takes);
+  document["gives"] = signature_document(errand.gives);
+  document["ops"] = ops_document(errand);
   return document;
+}
+
+// {"name": "boxes", "kind": "tensor", "dtype": "float32", "shape": [null, 4]}
+Json value_document(const config::NamedValueType& value) {
+  Json document = Json::object();
+  document["name"] = value.name;
+  document["kind"] = value.type.dtype ? "tensor" : "bytes";
+  if (!value.type.dtype) return document;
+  document["dtype"] = std::string(config::dtype_name(*value.type.dtype));
+  document["shape"] = Json::array();
+  for (const int64_t size : value.type.shape) document["shape"].push_back(size < 0 ? Json() : Json(size));
+  return document;
+}
+
+Json making_document(const pipeline::Making& making) {
+  Json document = Json::object();
+  document["source"] = making.output;
+  document["samples"] = making.items;
+  document["takes"] = Json::object();
+  document["takes"]["kind"] = "index";
+  document["gives"] = Json::object();
+  document["gives"]["kind"] = "record";
+  document["gives"]["fields"] = Json::array();
+  for (const config::NamedValueType& value : making.values)
+    document["gives"]["fields"].push_back(value_document(value));
+  document["ops"] = ops_document(making);
+  return document;
+}
+
+// A record that takes a large part of the scratch memory would keep others from being made.
+void check_room(const pipeline::Making& making, uint64_t scratch_bytes) {
+  const uint64_t bytes = record_bytes(making), needed = bytes * kRecordsMin;
+  if (needed <= scratch_bytes) return;
+  throw SetupError(Trouble::kUsage, name_of(making) + ": its items take " + std::to_string(bytes) +
+                                        " bytes each, and the memory for " + std::to_string(kRecordsMin) +
+                                        " of them is needed: write scratch = " + std::to_string(needed) +
+                                        ", or more, under [python]");
 }
 
 Door::Settings settings_of(const pipeline::Pipeline& pipeline, uint32_t workers) {
@@ -52,6 +97,12 @@ Door::Settings settings_of(const pipeline::Pipeline& pipeline, uint32_t workers)
   Json document = Json::object();
   document["errands"] = Json::array();
   Door::Settings settings;
+  for (const pipeline::Making& making : pipeline.plan().makings()) {
+    if (making.executor != config::kUserExecutor) continue;
+    check_room(making, static_cast<uint64_t>(spec.python.scratch_bytes));
+    document["errands"].push_back(making_document(making));
+    settings.crew.makings.push_back(&making);
+  }
   for (const pipeline::Errand& errand : pipeline.plan().errands()) {
     if (errand.executor != config::kUserExecutor) continue;
     document["errands"].push_back(errand_document(errand));
@@ -116,6 +167,10 @@ class Crews::Own final : public pipeline::Delegate {
   media::ScratchMemory& scratch() override { return door_->crew().scratch(); }
   std::unique_ptr<pipeline::Stage> make_stage(std::vector<const pipeline::Errand*> errands) override {
     return std::make_unique<ErrandStage>(door_->crew(), std::move(errands));
+  }
+  std::optional<Making> make_fetcher(source::Fetcher& others) override {
+    if (door_->crew().settings().makings.empty()) return std::nullopt;
+    return Making{std::make_unique<MakingFetcher>(door_->crew(), pipeline_, others), account_of_making()};
   }
 
  private:

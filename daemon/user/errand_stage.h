@@ -8,7 +8,10 @@
 
 namespace spdld::user {
 
-class ErrandStage final : public pipeline::Stage {
+// The account of a first stage whose samples a crew makes.
+StageAccount account_of_making();
+
+class ErrandStage final : public pipeline::Stage, private Customer {
  public:
   // Borrows the crew.
   ErrandStage(Crew& crew, std::vector<const pipeline::Errand*> errands);
@@ -20,6 +23,8 @@ class ErrandStage final : public pipeline::Stage {
   unsigned concurrency() const override { return crew_.workers(); }
 
  private:
+  void on_done(const Job& job, Status status, ScratchPiece record) override;
+
   Crew& crew_;
   const std::vector<const pipeline::Errand*> errands_;
 };

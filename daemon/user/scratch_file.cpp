@@ -16,8 +16,9 @@ uint64_t rounded(uint64_t bytes) { return std::bit_ceil(std::max(bytes, ScratchF
 
 }  // namespace
 
-ScratchFile::ScratchFile(uint64_t bytes)
+ScratchFile::ScratchFile(uint64_t bytes, std::function<void()> given_back)
     : bytes_(rounded(bytes)),
+      given_back_(std::move(given_back)),
       fd_(make_shared_file("spdld-scratch", bytes_)),
       region_(map_shared_file(fd_.get(), bytes_)) {
   free_[order_of(bytes_)].insert(0);
@@ -47,15 +48,18 @@ uint8_t* ScratchFile::take(uint64_t bytes) {
 void ScratchFile::give_back(uint8_t* memory, uint64_t bytes) {
   uint64_t at = static_cast<uint64_t>(memory - start());
   size_t order = order_of(bytes);
-  const std::lock_guard lock(mutex_);
-  taken_bytes_ -= size_of(order);
-  for (; size_of(order) < bytes_; order++) {  // two free halves become one piece
-    const auto other = free_[order].find(at ^ size_of(order));
-    if (other == free_[order].end()) break;
-    free_[order].erase(other);
-    at &= ~size_of(order);
+  {
+    const std::lock_guard lock(mutex_);
+    taken_bytes_ -= size_of(order);
+    for (; size_of(order) < bytes_; order++) {  // two free halves become one piece
+      const auto other = free_[order].find(at ^ size_of(order));
+      if (other == free_[order].end()) break;
+      free_[order].erase(other);
+      at &= ~size_of(order);
+    }
+    free_[order].insert(at);
   }
-  free_[order].insert(at);
+  if (given_back_) given_back_();
 }
 
 uint64_t ScratchFile::taken_bytes() const {

@@ -6,8 +6,11 @@
 #include <array>
 #include <boost/interprocess/mapped_region.hpp>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <set>
+#include <span>
+#include <utility>
 
 #include "daemon/media/carried.h"
 #include "proto/crew/ring.h"
@@ -20,7 +23,8 @@ class ScratchFile final : public media::ScratchMemory {
   static constexpr uint64_t kPieceBytesMin = 4096;
 
   // At least `bytes`, and less than twice as many. Throws SetupError (kLimit) where the memory can't be had.
-  explicit ScratchFile(uint64_t bytes);
+  // `given_back`: called behind each give_back(), on its thread.
+  explicit ScratchFile(uint64_t bytes, std::function<void()> given_back = {});
 
   uint8_t* take(uint64_t bytes) override;
   void give_back(uint8_t* memory, uint64_t bytes) override;
@@ -43,11 +47,42 @@ class ScratchFile final : public media::ScratchMemory {
   static size_t order_of(uint64_t bytes);  // of the smallest piece that has so many
 
   const uint64_t bytes_;
+  const std::function<void()> given_back_;
   UniqueFd fd_;
   boost::interprocess::mapped_region region_;
   mutable std::mutex mutex_;
   std::array<std::set<uint64_t>, kOrders> free_;  // by order: where free pieces begin; under the lock, as the next
   uint64_t taken_bytes_ = 0;
+};
+
+// A piece that is given back with its owner, and how much of it is used.
+class ScratchPiece {
+ public:
+  ScratchPiece() = default;  // none
+  ScratchPiece(ScratchFile& scratch, uint8_t* memory, uint64_t taken_bytes, uint64_t bytes)
+      : scratch_(&scratch), memory_(memory), taken_bytes_(taken_bytes), bytes_(bytes) {}
+  ~ScratchPiece() {
+    if (memory_ != nullptr) scratch_->give_back(memory_, taken_bytes_);
+  }
+  ScratchPiece(ScratchPiece&& other) noexcept
+      : scratch_(other.scratch_),
+        memory_(std::exchange(other.memory_, nullptr)),
+        taken_bytes_(other.taken_bytes_),
+        bytes_(std::exchange(other.bytes_, 0)) {}
+  ScratchPiece& operator=(ScratchPiece&& other) noexcept {
+    std::swap(scratch_, other.scratch_);
+    std::swap(memory_, other.memory_);
+    std::swap(taken_bytes_, other.taken_bytes_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+
+  std::span<const uint8_t> bytes() const { return {memory_, bytes_}; }
+
+ private:
+  ScratchFile* scratch_ = nullptr;
+  uint8_t* memory_ = nullptr;
+  uint64_t taken_bytes_ = 0, bytes_ = 0;
 };
 
 }  // namespace spdld::user

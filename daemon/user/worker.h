@@ -11,20 +11,37 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/base/result.h"
 #include "daemon/pipeline/errand.h"
 #include "daemon/pipeline/stage.h"
+#include "daemon/user/scratch_file.h"
 #include "proto/crew/ring.h"
 #include "proto/unique_fd.h"
 
 namespace spdld::user {
 
-// A passage's errands of one turn. The first `done` ones are done.
+struct Job;
+
+// Whoever hands jobs in. Hears of each job's end on the crew's thread, or on the thread of a later call of another
+// function of the crew's, without a lock.
+class Customer {
+ public:
+  // `record`: of a making; else none.
+  virtual void on_done(const Job& job, Status status, ScratchPiece record) = 0;
+
+ protected:
+  ~Customer() = default;
+};
+
+// A passage's errands of one turn, or the making of its bytes. The first `done` ones are done.
 struct Job {
   pipeline::Passage* passage = nullptr;
   const std::vector<const pipeline::Errand*>* errands = nullptr;
-  pipeline::StageStatistics* statistics = nullptr;  // of its stage
+  Customer* customer = nullptr;
   size_t done = 0;
-  uint64_t call_ns = 0;  // in its user's functions so far
+  uint64_t call_ns = 0;                      // in its user's functions so far
+  const pipeline::Making* making = nullptr;  // the only errand; null: errands are of operations
+  uint64_t index = 0;                        // of the item that is made
 
   const pipeline::Errand& errand() const { return *(*errands)[done]; }
   bool is_wanted() const { return passage->walker->is_wanted(*passage); }

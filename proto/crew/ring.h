@@ -39,6 +39,7 @@ struct Task {
   uint32_t errand = 0;     // in CREW_JOINED's list
   uint64_t key = 0;        // of the random draws of the sample in this pass: a function of seed, epoch and sample
   uint64_t sample = 0;     // its id, for people
+  uint64_t index = 0;      // of the item in its source, where the errand makes items
   Extent input = {};       // the worker's own to change until it replies
   Shape input_shape = {};  // of a tensor
   Extent room = {};        // for the result; may be too small, or empty, where the result's size is not known before

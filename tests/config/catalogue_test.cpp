@@ -36,6 +36,7 @@ bool fits(const Parameter& parameter) {
     case ParameterType::kNames:
     case ParameterType::kPath:
     case ParameterType::kValueType:
+    case ParameterType::kValueTypes:
       return std::holds_alternative<std::string>(*parameter.fallback);
     case ParameterType::kTexts:
     case ParameterType::kOperations:

@@ -22,6 +22,7 @@
 #include "config/signature.h"
 #include "daemon/base/system/log.h"
 #include "daemon/user/crew.h"
+#include "proto/crew/record.h"
 
 namespace {
 
@@ -84,6 +85,23 @@ std::vector<pipeline::Errand> make_errands() {
 
 const std::vector<pipeline::Errand>& errands() {
   static const std::vector<pipeline::Errand> all = make_errands();
+  return all;
+}
+
+// Of records that all have 144 bytes, and of records that differ.
+std::vector<pipeline::Making> make_makings() {
+  const auto making = [](const char* values) {
+    pipeline::Making one;
+    one.executor = "user";
+    one.ops = {{"python", {{"call", std::string("f:g")}}, {}}};
+    one.values = config::value_types_in(values).value();
+    return one;
+  };
+  return {making("a int64 []; b int64 [2]"), making("a bytes; b int64 [-1]; c bytes")};
+}
+
+const std::vector<pipeline::Making>& makings() {
+  static const std::vector<pipeline::Making> all = make_makings();
   return all;
 }
 
@@ -162,13 +180,14 @@ class Worker {
   uint64_t answered_ = 0;
 };
 
-class Stage {
+class Stage final : private user::Customer {
  public:
   Stage()
       : crew_({.pipeline = "p",
                .workers = 2,
                .call_limit_ns = 3'600'000'000'000,
                .scratch_bytes = kScratchBytes,
+               .makings = {&makings().at(0), &makings().at(1)},
                .errands = {&errands().at(0), &errands().at(1), &errands().at(2)}},
               {.start =
                    [this](uint32_t number, std::vector<UniqueFd> descriptors) {
@@ -195,6 +214,15 @@ class Stage {
   }
 
  private:
+  void on_done(const user::Job& job, Status status, user::ScratchPiece record) override {
+    if (job.making != nullptr && status)
+      for (size_t i = 0; i < job.making->values.size() + 1; i++)
+        if (const auto value = ring::value_in(record.bytes(), job.making->values.size(), i))
+          require(value->empty() || (value->data() >= record.bytes().data() &&
+                                     value->data() + value->size() <= record.bytes().data() + record.bytes().size()));
+    record = {};
+    walker_.on_outcome(*job.passage, status ? pipeline::StageOutcome::kDone : pipeline::StageOutcome::kFailed);
+  }
   void step(Script& script) {
     switch (script.byte() % 16) {
       case 0:
@@ -250,7 +278,11 @@ class Stage {
     if (!passage.carried[0].open_bytes(way) || !passage.carried[2].open_bytes(5) ||
         !passage.carried[4].open(std::vector<int64_t>{4}))
       std::abort();
-    crew_.add({.passage = &passage, .errands = &ways[way % 4], .statistics = &statistics_});
+    static const std::vector<const pipeline::Errand*> made[] = {{&makings().at(0)}, {&makings().at(1)}};
+    if (way & 16)
+      crew_.add({.passage = &passage, .errands = &made[way % 2], .customer = this, .making = &makings().at(way % 2)});
+    else
+      crew_.add({.passage = &passage, .errands = &ways[way % 4], .customer = this});
   }
   void kill(uint32_t number) {
     const std::lock_guard lock(mutex_);
@@ -266,7 +298,6 @@ class Stage {
   std::mutex mutex_;
   std::map<uint32_t, std::unique_ptr<Worker>> workers_;
   Walker walker_;
-  pipeline::StageStatistics statistics_;
   uint8_t slot_[kJobsMax][48];
   std::vector<std::unique_ptr<pipeline::Passage>> passages_;
   user::Crew crew_;

@@ -46,6 +46,12 @@ struct Given {
   std::vector<pipeline::StageMaker> more_stages = {};
   pipeline::DelegateMakers delegates = {};
   config::PythonSpec python = {};
+  std::vector<config::SourceSpec> sources = {};  // in the place of fake ones
+  std::function<std::unique_ptr<source::Listing>(const std::vector<config::SourceSpec>&)> list = {};  // lists them
+  config::CacheForm cache = config::CacheForm::kAuto;
+  source::Fetcher* fetcher = nullptr;       // in the place of a fake one
+  uint64_t cache_bytes = 0;                 // in memory
+  std::filesystem::path cache_folder = {};  // empty: no disk
 };
 
 inline config::PipelineSpec make_spec(const Given& given) {
@@ -63,6 +69,8 @@ inline config::PipelineSpec make_spec(const Given& given) {
     spec.sources[i].name = "s" + std::to_string(i);
     if (!given.weights.empty()) spec.sources[i].weight = given.weights[i];
   }
+  if (!given.sources.empty()) spec.sources = given.sources;
+  spec.cache = given.cache;
   spec.outputs = {{"value", "text", {{"parse-int", {}, {}}}, {}}, {"label", "class", {}, {}}};
   if (!given.outputs.empty()) spec.outputs = given.outputs;
   spec.python = given.python;
@@ -79,6 +87,7 @@ inline config::PipelineSpec make_spec(const Given& given) {
 }
 
 inline std::unique_ptr<source::Listing> make_listing(const Given& given) {
+  if (given.list) return given.list(given.sources);
   std::vector<source::NamedListing> parts;
   for (size_t i = 0; i < given.mixed.size(); i++)
     parts.push_back({"s" + std::to_string(i), std::make_unique<FakeListing>(given.mixed[i])});
@@ -103,9 +112,10 @@ class Rig final : public pipeline::FillObserver {
       : fetcher(given.threads),
         pool_(given.threads),
         contexts_(contexts_of(given, pool_.runners())),
+        cache_(cache_settings(given)),
         pipeline(std::make_shared<pipeline::Pipeline>(make_spec(given), make_listing(given), 0.0,
                                                       pipeline::Resources{.pool = pool_,
-                                                                          .fetcher = fetcher,
+                                                                          .fetcher = given.fetcher == nullptr ? fetcher : *given.fetcher,
                                                                           .contexts = contexts_,
                                                                           .cache = cache_,
                                                                           .budget = given.budget,
@@ -184,7 +194,7 @@ class Rig final : public pipeline::FillObserver {
  private:
   FairPool pool_;
   std::vector<pipeline::DecodeContext> contexts_;
-  cache::Cache cache_{cache::Settings{}};
+  cache::Cache cache_;
 
  public:
   std::shared_ptr<pipeline::Pipeline> pipeline;
@@ -199,6 +209,13 @@ class Rig final : public pipeline::FillObserver {
     std::vector<pipeline::DecodeContext> contexts;
     for (unsigned i = 0; i < runners; i++) contexts.emplace_back(given.limits, given.own_bytes);
     return contexts;
+  }
+  static cache::Settings cache_settings(const Given& given) {
+    cache::Settings settings;
+    settings.ram_bytes_max = given.cache_bytes;
+    settings.folder = given.cache_folder;
+    if (!given.cache_folder.empty()) settings.disk_bytes_max = 64 << 20;
+    return settings;
   }
   static std::vector<batch::TensorPlace> with(std::vector<batch::TensorPlace> tensors,
                                               const std::vector<batch::TensorPlace>& further) {

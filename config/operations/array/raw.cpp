@@ -95,7 +95,8 @@ OperationType raw() {
               "part of a record, a list of numbers.",
           .parameters = {dtype, shape, raw_offset()},
           .bind = bind_raw,
-          .check = check_raw};
+          .check = check_raw,
+          .reads_once = true};
 }
 
 }  // namespace spdld::config::ops

@@ -3,55 +3,20 @@
 
 #include "config/operation_types.h"
 #include "config/segments.h"
+#include "config/text/call_path.h"
 #include "config/text/value_type.h"
-#include "config/text/words.h"
 
 namespace spdld::config::ops {
 namespace {
 
-constexpr size_t kCallBytesMax = 256;
-constexpr size_t kCodeDigitsMax = 64;
+constexpr Called kFunction = {
+    .noun = "function", .word = "function", .module = "augment", .example = "blur", .inner = "Blur.apply"};
 
-// A name of Python's, which may have letters of any language.
-bool is_name(std::string_view text) {
-  const auto is_letter = [](char c) {
-    return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || static_cast<unsigned char>(c) >= 0x80;
-  };
-  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  return !text.empty() && is_letter(text.front()) &&
-         std::ranges::all_of(text, [&](char c) { return is_letter(c) || is_digit(c); });
-}
-
-// Names with dots between them.
-bool are_names(std::string_view text) {
-  while (true) {
-    const size_t dot = text.find('.');
-    if (!is_name(text.substr(0, dot))) return false;
-    if (dot == std::string_view::npos) return true;
-    text.remove_prefix(dot + 1);
-  }
-}
-
-void check_call(OperationSpec& spec, const Complain& complain) {
+void check_function(OperationSpec& spec, const Complain& complain) {
   const std::string& code = spec.text("code");
-  const bool is_digest = code.size() <= kCodeDigitsMax && code.find_first_not_of("0123456789abcdef") == code.npos;
-  if (!is_digest)
-    complain("code", "must be at most " + std::to_string(kCodeDigitsMax) +
-                         " of the digits 0 to 9 and a to f: leave it out, since the client library fills it in");
-  const std::string& call = spec.text("call");
-  const size_t colon = call.find(':');
-  if (call.size() > kCallBytesMax)
-    return complain("call",
-                    "may have at most " + std::to_string(kCallBytesMax) + " bytes, not " + std::to_string(call.size()));
-  if (colon == call.npos && are_names(call)) {
-    if (code.empty())
-      complain("call", "must name the module too, such as " + in_quotes("augment:" + call) +
-                           ": a function's name alone is for functions that a trainer brings along");
-    return;
-  }
-  if (colon == call.npos || !are_names(call.substr(0, colon)) || !are_names(call.substr(colon + 1)))
-    complain("call", "must be \"module:function\", such as \"augment:blur\" or \"team.augment:Blur.apply\", not " +
-                         in_quotes(call));
+  if (std::string fault = code_fault(code); !fault.empty()) complain("code", std::move(fault));
+  if (std::string fault = call_fault(spec.text("call"), !code.empty(), kFunction); !fault.empty())
+    complain("call", std::move(fault));
 }
 
 // How a picture lies in a tensor of this type: a tensor of three dimensions whose last one, or else its first one, has
@@ -99,7 +64,7 @@ OperationType python() {
                       .help = "what the function returns; a shape with -1 in the first place: samples differ in "
                               "length"}},
       .bind = bind_call,
-      .check = check_call,
+      .check = check_function,
       .executor = kUserExecutor};
 }
 

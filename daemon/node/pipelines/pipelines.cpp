@@ -94,6 +94,7 @@ Status Pipelines::open(const config::PipelineSpec& spec, const Opener& opener, O
     entry->spec.share = config::Share::kCache;
   }
   if (!opener.within.empty()) entry->places.bounds = bounds_of(opener);
+  entry->places.user = opener.uid;
   entry->places.stores = stores_.allow(opener.stores.beginnings, opener.stores.is_bound);
   entry->uid = opener.uid;
   entry->named_as = opener.named_as;

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <utility>
 
+#include "config/catalogue.h"
 #include "daemon/pipeline/forms/shelf_keeper.h"
 
 namespace spdld::pipeline {
@@ -19,9 +20,10 @@ constexpr uint64_t kHeadersLookedAt = 16;  // samples whose headers tell how lar
 constexpr uint64_t kUpgradePasses = 8;
 
 // A mix is a data set of its own: its samples have other ids than their sources' alone.
-std::string uris_of(const config::PipelineSpec& spec) {
+std::string uris_of(const config::PipelineSpec& spec, const source::Listing& listing) {
   std::string uris;
   for (const auto& source : spec.sources) uris += (uris.empty() ? "" : ", ") + config::uris_text(source);
+  if (const std::string owner = listing.owner(); !owner.empty()) uris += " of " + owner;
   return uris;
 }
 
@@ -168,7 +170,8 @@ Caching::Measured Caching::measure(const source::Listing& listing, const sampler
 void Caching::add_held(const cache::Report& report, const source::Listing& listing, std::span<const FieldUse> uses,
                        CacheNeeds& needs) const {
   for (const cache::ShelfReport& shelf : report.shelves) {
-    if (!shelf.in_use || shelf.key.fingerprint != listing.fingerprint() || shelf.key.uri != uris_of(spec_)) continue;
+    if (!shelf.in_use || shelf.key.fingerprint != listing.fingerprint() || shelf.key.uri != uris_of(spec_, listing))
+      continue;
     const bool is_ours = std::any_of(uses.begin(), uses.end(), [&](const FieldUse& use) {
       return shelf.key.field == listing.fields()[use.field].name &&
              std::any_of(kPreparedForms.begin(), kPreparedForms.end(), [&](CacheForm form) {
@@ -198,6 +201,7 @@ void Caching::open(const source::Listing& listing, const sampler::Mix& mix, std:
   needs.is_remote = listing.is_remote();
   for (const FieldUse& use : uses)
     if (needs.why_unprepared.empty()) needs.why_unprepared = use.why_unprepared;
+  needs.is_made = std::any_of(spec_.sources.begin(), spec_.sources.end(), config::is_made);
   const auto& sources = mix.sources();
   needs.repeats =
       std::any_of(
@@ -205,14 +209,17 @@ void Caching::open(const source::Listing& listing, const sampler::Mix& mix, std:
           [](const sampler::Mix::Source& source) { return source.order.size() > source.order.subset().size(); }) ||
       (has_rows_ && listing.size() > listing.record_count());  // a record may come once for each of its rows
   add_held(report, listing, uses, needs);
-  const bool may_be_decoded = is_prepared_form(spec_.cache) ||
-                              (spec_.cache == CacheForm::kAuto && needs.reads_again() && needs.why_unprepared.empty());
+  const bool may_be_decoded =
+      !needs.is_made && (is_prepared_form(spec_.cache) ||
+                         (spec_.cache == CacheForm::kAuto && needs.reads_again() && needs.why_unprepared.empty()));
   Measured measured;
   if (may_be_decoded && cache_.is_on()) measured = measure(listing, mix, uses, fetcher);
   needs.forms = measured.forms;
   needs.fetched_bytes_mean = measured.fetched_bytes_mean;
   choice_ = choose_cache(spec_.cache, needs);
-  indexes_.open(cache_.is_on() && spec_.cache != CacheForm::kOff ? &cache_ : nullptr, uris_of(spec_), listing, uses);
+  // An index is of one content, and an item may have another one each time that it is made.
+  const bool keeps_indexes = cache_.is_on() && spec_.cache != CacheForm::kOff && !needs.is_made;
+  indexes_.open(keeps_indexes ? &cache_ : nullptr, uris_of(spec_, listing), listing, uses);
   if (choice_.form != CacheForm::kOff && cache_.is_on()) open_shelves(listing, uses, needs, measured);
 }
 
@@ -228,7 +235,7 @@ void Caching::open_shelves(const source::Listing& listing, std::span<const Field
     for (const CacheForm kept : setting.forms) {
       const auto* const form = kept_form(uses[i], kept);
       const auto means = measured.by_field.find(form ? kept : CacheForm::kEncoded);
-      const cache::ShelfKey key{uris_of(spec_), listing.fingerprint(), listing.fields()[uses[i].field].name,
+      const cache::ShelfKey key{uris_of(spec_, listing), listing.fingerprint(), listing.fields()[uses[i].field].name,
                                 form ? form->id() : std::string()};
       auto& rungs = setting.fields[i];
       const bool is_shared = !rungs.empty() && rungs.back().shelf->key() == key;

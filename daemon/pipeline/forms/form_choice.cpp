@@ -127,6 +127,7 @@ CacheChoice one_form(CacheForm form, std::string why) {
 }
 
 CacheChoice choose_auto(const CacheNeeds& needs) {
+  if (needs.is_made) return one_form(CacheForm::kOff, "user code makes its samples, which may be others each time");
   // Bytes that came over a network are kept in any case: another job may want it, or this one after a restart.
   const auto as_fetched = [&](std::string why) {
     return needs.is_remote ? one_form(CacheForm::kEncoded, "it comes from a remote store")

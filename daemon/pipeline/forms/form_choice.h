@@ -37,6 +37,7 @@ struct CacheNeeds {
   uint64_t available_bytes = 0;     // of the cache's memory
   uint64_t available_disk_bytes = 0;
   bool has_disk = false;
+  bool is_made = false;                  // user code makes samples, which may be others each time
   std::string_view why_unprepared = {};  // not empty: why some output has no prepared form
   bool repeats = false;                  // a sample may come more than once in an epoch
   bool is_remote = false;                // it lies in a remote store

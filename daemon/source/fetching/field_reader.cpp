@@ -118,6 +118,7 @@ Status FieldReader::read_field(FetchRequest& request, size_t i) {
   Locator locator;
   const Status found = find(request, field.field, locator);
   if (!found) return found;
+  if (locator.maker != nullptr) return read_kept(locator, field, bytes);
   bool copy_failed = kept && field.want == Want::kBytes;
   if (field.want == Want::kChanged && is_unchanged(locator, field.identity)) {
     field.unchanged = !kept || read_copy(field, bytes);
@@ -130,11 +131,20 @@ Status FieldReader::read_field(FetchRequest& request, size_t i) {
   return read_file(locator, field, bytes);
 }
 
+// Of bytes that are made, the kept copy alone can be read.
+Status FieldReader::read_kept(const Locator& locator, FieldFetch& field, ByteBuffer& bytes) {
+  const bool is_same = field.want == Want::kChanged && field.identity == locator.identity;
+  if (!is_same && field.kept_fd < 0) return bad("user code makes it, and it was not made here.");
+  field.unchanged = is_same && (field.kept_fd < 0 || read_copy(field, bytes));
+  field.copy_failed = field.kept_fd >= 0 && !field.unchanged;
+  return Done{};
+}
+
 Status FieldReader::find(const FetchRequest& request, FieldId field, Locator& locator) {
   const Listing& listing = *request.listing;
   bounds_ = listing.bounds();
   locator = listing.locate(request.sample, field);
-  if (locator.path.empty()) {
+  if (locator.path.empty() && locator.maker == nullptr) {
     return bad("the sample " + listing.name(request.sample) + " has no \"" + listing.fields()[field].name + "\".");
   }
   // Remote bytes are asked for here only where the router had no memory to ask their store.

@@ -39,6 +39,7 @@ class FieldReader {
   void read_fields(FetchRequest& request);
   Status read_field(FetchRequest& request, size_t i);
   Status find(const FetchRequest& request, FieldId field, Locator& locator);
+  Status read_kept(const Locator& locator, FieldFetch& field, ByteBuffer& bytes);
   bool is_unchanged(const Locator& locator, const Identity& identity);
   Status open(const Locator& locator);
   Status look();

@@ -43,14 +43,14 @@ constexpr OpenFiles kOpen[] = {
 std::unique_ptr<Listing> open_any(const config::SourceSpec& spec, const Progress& progress, const std::stop_token& stop,
                                   const std::filesystem::path& kept, KeptUse& used, const Places& places,
                                   std::span<const std::string> wanted) {
-  if (spec.uris.empty()) refuse("source.uri is missing.");
+  const config::SourceType* const type = config::find_source(spec.type);
+  if (spec.uris.empty() && (type == nullptr || type->has_uri)) refuse("source.uri is missing.");
   const bool is_remote = is_remote_source(spec);
   if (is_remote && !places.stores) refuse("source.uri \"" + spec.uris.front() + "\": there are no remote stores here.");
   std::vector<std::string> uris = spec.uris;
   if (!is_remote) std::transform(uris.begin(), uris.end(), uris.begin(), local_path);
   const SourceOpening opening{spec, uris, progress, stop, kept, used, places, wanted};
-  if (const config::SourceType* const type = config::find_source(spec.type))
-    return kOpen[type - config::sources().data()](opening);
+  if (type != nullptr) return kOpen[type - config::sources().data()](opening);
   refuse("source.type \"" + spec.type + "\" is not known: the types are " +
          config::sources_that([](const config::SourceType&) { return true; }) + ".");
 }
