@@ -65,7 +65,7 @@ inline constexpr std::string_view kSourceField = "source";
 // numbers, bytes for all others.
 Signature field_signature(const SourceType& source, std::string_view field, const Parameters& parameters = {});
 
-// What the bytes of such a value are to the operations behind it; none: bytes.
+// The numbers that the bytes of such a value are to the operations behind it; none: they are bytes.
 std::optional<RawValues> raw_values(const ValueType& type);
 // The values of an item of a source in user code, in the order in which a record (proto/crew/record.h) holds them.
 // Precondition: the source is of such a type, and was checked.

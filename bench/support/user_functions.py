@@ -48,3 +48,18 @@ class Pictures:
 
         with Image.open(self.paths[index]) as picture:
             return torch.from_numpy(numpy.asarray(_augment()(picture.convert("RGB"))))
+
+
+class SmallArrays:
+    """Items without work."""
+
+    def __init__(self, count):
+        import numpy
+
+        self.count, self.array = count, numpy.zeros((3, 8, 8), numpy.float32)
+
+    def __len__(self):
+        return self.count
+
+    def __getitem__(self, index):
+        return self.array, index

@@ -18,7 +18,7 @@ constexpr int64_t kTimeoutMaxMs = 86'400'000;
 constexpr const char* kFooter =
     "Where spdlctl looks for the daemon:\n"
     "  --socket, else $SPDLD_SOCKET, else /run/spdld/spdld.sock, else this user's private daemon. Only `bench`, "
-    "`export`, `samples`, `show` and `warm` start a private daemon.\n\n"
+    "`export`, `samples`, `show`, `try` and `warm` start a private daemon.\n\n"
     "Environment:\n"
     "  SPDLD_SOCKET   the daemon's socket\n"
     "  SPDLD_DAEMON   the program to start as a private daemon\n"

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstring>
 #include <functional>
+#include <memory>
 
 #include "client/src/calls/environment.h"
 #include "client/src/job_names.h"
@@ -121,7 +122,9 @@ CallOutcome set_crew(const spdld_attach_options& options, CrewCommand& crew) {
     return failure(SPDLD_INVALID, "crew_input is given without crew: give the program that reads it");
   if (!options.crew_input && options.crew_input_bytes > 0)
     return failure(SPDLD_INVALID, "crew_input_bytes is given without crew_input");
-  if (options.crew_input) crew.input.assign(static_cast<const char*>(options.crew_input), options.crew_input_bytes);
+  if (options.crew_input)
+    crew.input =
+        std::make_shared<const std::string>(static_cast<const char*>(options.crew_input), options.crew_input_bytes);
   return {};
 }
 

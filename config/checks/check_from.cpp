@@ -11,7 +11,7 @@ namespace {
 std::optional<Signature> check_own_from(const TableReader& reader, const SourceSpec& spec, const FieldPath& path,
                                         const std::string& from) {
   const SourceType& source = *find_source(spec.type);
-  // What the source says of its fields was complained about.
+  // The fields that the source names were complained about.
   if (reader.complaints().has("source.gives") || reader.complaints().has_inside("source.gives")) return std::nullopt;
   const std::vector<SourceField> fields = source.own_fields(spec);
   const auto known = std::ranges::find(fields, path.alternatives.front(), &SourceField::name);

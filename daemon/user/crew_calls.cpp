@@ -141,7 +141,7 @@ bool Crew::send(Worker& worker, const Job& job) {
   return true;
 }
 
-// What operations take, and the room for what they give.
+// The value that operations take, and the room for the value that they give.
 Status Crew::lay_out(const Job& job, Call& call, crew::Task& task) {
   pipeline::Passage& passage = *job.passage;
   const pipeline::Errand& errand = job.errand();

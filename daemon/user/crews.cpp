@@ -8,6 +8,7 @@
 
 #include "config/text/dtype.h"
 #include "config/text/json.h"
+#include "config/text/value_type.h"
 #include "daemon/base/system/cpu.h"
 #include "daemon/user/errand_stage.h"
 #include "daemon/user/making_fetcher.h"
@@ -34,16 +35,30 @@ Json signature_document(const config::Signature& signature) {
   return document;
 }
 
-Json ops_document(const pipeline::Errand& errand) {
-  Json ops = Json::array();
-  for (size_t i = 0; i < errand.ops.size(); i++) {
-    Json op = Json::object();
-    op["call"] = errand.ops[i].text("call");
-    op["code"] = errand.ops[i].text("code");
-    op["place"] = errand.first + i;
-    ops.push_back(std::move(op));
-  }
-  return ops;
+Json type_document(const config::ValueType& type) {
+  Json document = Json::object();
+  document["kind"] = type.dtype ? "tensor" : "bytes";
+  if (!type.dtype) return document;
+  document["dtype"] = std::string(config::dtype_name(*type.dtype));
+  document["shape"] = Json::array();
+  for (const int64_t size : type.shape) document["shape"].push_back(size < 0 ? Json() : Json(size));
+  return document;
+}
+
+Json value_document(const config::OperationSpec& op) {
+  return type_document(config::value_type_in(op.text("gives")).value());
+}
+
+// All texts of the operation, and what passes in and out.
+Json op_document(const pipeline::Errand& errand, size_t at) {
+  const config::OperationSpec& op = errand.ops[at];
+  Json document = Json::object();
+  for (const auto& [name, value] : op.parameters)
+    if (const auto* text = std::get_if<std::string>(&value)) document[name] = *text;
+  document["place"] = errand.first + at;
+  document["takes"] = at == 0 ? signature_document(errand.takes) : value_document(errand.ops[at - 1]);
+  document["gives"] = value_document(op);  // in place of its text
+  return document;
 }
 
 Json errand_document(const pipeline::Errand& errand) {
@@ -51,19 +66,8 @@ Json errand_document(const pipeline::Errand& errand) {
   document["output"] = errand.output;
   document["takes"] = signature_document(errand.takes);
   document["gives"] = signature_document(errand.gives);
-  document["ops"] = ops_document(errand);
-  return document;
-}
-
-// {"name": "boxes", "kind": "tensor", "dtype": "float32", "shape": [null, 4]}
-Json value_document(const config::NamedValueType& value) {
-  Json document = Json::object();
-  document["name"] = value.name;
-  document["kind"] = value.type.dtype ? "tensor" : "bytes";
-  if (!value.type.dtype) return document;
-  document["dtype"] = std::string(config::dtype_name(*value.type.dtype));
-  document["shape"] = Json::array();
-  for (const int64_t size : value.type.shape) document["shape"].push_back(size < 0 ? Json() : Json(size));
+  document["ops"] = Json::array();
+  for (size_t at = 0; at < errand.ops.size(); at++) document["ops"].push_back(op_document(errand, at));
   return document;
 }
 
@@ -76,9 +80,17 @@ Json making_document(const pipeline::Making& making) {
   document["gives"] = Json::object();
   document["gives"]["kind"] = "record";
   document["gives"]["fields"] = Json::array();
-  for (const config::NamedValueType& value : making.values)
-    document["gives"]["fields"].push_back(value_document(value));
-  document["ops"] = ops_document(making);
+  for (const config::NamedValueType& value : making.values) {
+    Json field = type_document(value.type);
+    field["name"] = value.name;
+    document["gives"]["fields"].push_back(std::move(field));
+  }
+  Json op = Json::object();
+  op["call"] = making.ops.front().text("call");
+  op["code"] = making.ops.front().text("code");
+  op["place"] = uint64_t{0};
+  document["ops"] = Json::array();
+  document["ops"].push_back(std::move(op));
   return document;
 }
 
@@ -199,9 +211,10 @@ Status Crews::attend(const pipeline::Pipeline& pipeline, const control::Client& 
   if (starts_crews)
     door->add_starter(client.uid, reply);
   else if (!door->has_process())
-    return Error{Trouble::kUnsupported,
-                 "this pipeline has operations in Python, which processes of a Python trainer run: attach with "
-                 "spdld.attach or spdld.torch.Loader"};
+    return Error{
+        Trouble::kUnsupported,
+        "this pipeline has operations of users' own code, which processes of a Python trainer run: attach with "
+        "spdld.attach or spdld.torch.Loader"};
   return Done{};
 }
 

@@ -22,7 +22,7 @@ namespace spdld::user {
 
 struct Job;
 
-// Whoever hands jobs in. Hears of each job's end on the crew's thread, or on the thread of a later call of another
+// It hands jobs in. Hears of each job's end on the crew's thread, or on the thread of a later call of another
 // function of the crew's, without a lock.
 class Customer {
  public:

@@ -19,7 +19,9 @@ namespace {
 struct Crew {
   explicit Crew(const std::string& folder) : told(folder + "/told"), shown(folder + "/shown") {
     script =
-        "cat >\"$0.part\"; ps -o ppid= -o sid= -p $$ >\"$1\"; echo $$ >>\"$1\"; ls /proc/$$/fd | cat >>\"$1\"; "
+        "cat >\"$0.part\"; ps -o ppid= -o sid= -p $$ >\"$1\"; echo $$ >>\"$1\"; "
+        // The shell has a descriptor for the folder while it reads the names, and none that is there after that.
+        "for fd in /proc/$$/fd/*; do if [ -e \"$fd\" ]; then echo \"${fd##*/}\" >>\"$1\"; fi; done; "
         "mv \"$0.part\" \"$0\"";
     texts = {"/bin/sh", "-c", script.c_str(), told.c_str(), shown.c_str(), nullptr};
   }
@@ -61,6 +63,16 @@ TEST_CASE("a crew that is wanted before the ring or later gets its token, the so
   if (after > 0) CHECK(number_of(next(loader)) == 1);
   if (after > 0) CHECK(number_of(next(loader)) == 2);
   CHECK(crew.await() == "secret\n" + site.socket + "\n" + crew.input);
+}
+
+TEST_CASE("a crew may get more than a text of the protocol holds") {
+  Site site(wanting());
+  Crew crew(site.folder.path());
+  crew.input.append(20u << 20, 'x');
+  crew.give_to(site.options);
+  const test::Loader loader = attach(site.options);
+  const bool is_whole = crew.await() == "secret\n" + site.socket + "\n" + crew.input;
+  CHECK(is_whole);
 }
 
 TEST_CASE("a crew is nobody's child, has a session of its own, and no descriptor but three") {

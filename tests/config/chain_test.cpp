@@ -205,7 +205,7 @@ TEST_CASE("an operation that does not fit is named by its place", "[config]") {
   expect(follow_bytes({op("decode-image"), op("parse-int")}), 1, "it must be the first operation");
   expect(follow_bytes({op("parse-int"), crop(8)}), 1, "it takes an image, and what comes before it is an integer");
   expect(follow_bytes({op("parse-float"), crop(8)}), 1,
-         "writes the tensor, which random-erasing, spec-augment or python alone can change");
+         "writes the tensor, which random-erasing, spec-augment, python or plugin alone can change");
   expect(follow({{op("parse-int")}}, integer()), 0, "it takes bytes, and what comes before it is an integer");
   expect(follow({{op("decode-image")}}, bytes_of(Origin::kName)), 0, "it is the sample's name");
   expect(follow({{op("decode-image")}}, bytes_of(Origin::kJson)), 0, "can't decode a JSON value");

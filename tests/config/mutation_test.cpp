@@ -109,6 +109,12 @@ length_max = 9
 [python]
 processes = 2)");
   damage(chain, 6, load_toml, goes_round);
+  const std::string plugin = with_line(
+      11,
+      R"(ops = [{ op = "plugin", library = "a.so", call = "b", settings = "c=1", code = "0f", gives = "uint8 [-1, 4]" }]
+ragged = true
+length_max = 9)");
+  damage(plugin, 7, load_toml, goes_round);
 }
 
 TEST_CASE("damaged JSON pipelines", "[config]") {

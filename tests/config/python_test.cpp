@@ -273,7 +273,8 @@ TEST_CASE("the table of processes has bounds and defaults", "[config]") {
 TEST_CASE("a table of processes without a function for them is refused", "[config]") {
   expect_complaints(
       load_with_line(13, "size = 8\n[python]"),
-      {{14, "python", "no output or source has any: write { op = \"python\" } where an operation is meant, or take the table out"}});
+      {{14, "python",
+        "no output or source has any: write { op = \"python\" } where an operation is meant, or take the table out"}});
   expect_complaints(load_with_line(11, "ops = [{ op = \"pyton\" }]\n[python]"),
                     {{11, "output[0].ops[0].op", "did you mean \"python\""}});
 }

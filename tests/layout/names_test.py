@@ -16,7 +16,7 @@ TABLES = {"operations.inc": ("OPERATION", "ERRAND_OPERATION"),
 OWN = ("config/operations/", "config/batch_operations/", "config/source", "daemon/media/", "daemon/mixing/", "daemon/source/",
        "client/python/")
 # Names that are keys, units, fields or other words as well: of these, only the ways in which code asks for an operation count.
-WORDS = {"bytes", "boxes", "images", "jpeg", "lines", "manifest", "pad", "points", "python", "records"}
+WORDS = {"bytes", "boxes", "images", "jpeg", "lines", "manifest", "pad", "plugin", "points", "python", "records"}
 # Help texts that name operations as examples. Each is a name of the table.
 EXAMPLES = {"horizontal-flip", "color-jitter", "parse-int", "parse-float", "image-folder"}
 

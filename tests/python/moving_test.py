@@ -33,6 +33,8 @@ class Arguments(unittest.TestCase):
         self.assertLessEqual(taken, names)
         for name in sorted(names - taken):
             for function, words in ((spdld.torch.Loader, "spdld.torch.Loader"), (spdld.attach, "spdld.attach")):
+                if (name, function) == ("dataset", spdld.torch.Loader):
+                    continue
                 line, = self.refused(function, **{name: 1})
                 self.assertRegex(line, f"^{words} has no {name}=: .+")
 
@@ -45,6 +47,25 @@ class Arguments(unittest.TestCase):
             self.assertRegex(self.refused(spdld.torch.Loader, **{name: 1})[0], words)
         self.assertEqual([line.split("=")[0].split()[-1] for line in self.refused(
             spdld.torch.Loader, shuffle=True, num_workers=4, pin_memory=True)], ["shuffle", "num_workers", "pin_memory"])
+
+    def test_of_a_loader_of_a_data_set(self):
+        names = set(inspect.signature(DataLoader.__init__).parameters) | {"in_order", "transform"}
+        taken = {"self", "dataset", "sampler", "batch_sampler", "drop_last", "batch_size", "timeout", "shuffle", "collate_fn"}
+        self.assertLessEqual(taken, names)
+
+        def loader(_, **arguments):
+            spdld.torch.Loader(dataset=TensorDataset(torch.zeros(3)), **arguments)
+
+        for name in sorted(names - taken):
+            line, = self.refused(loader, **{name: 1})
+            self.assertRegex(line, f"^spdld.torch.Loader has no {name}=: .+")
+        for name, words in (("num_workers", 'pipeline={"python": {"processes": 4}}$'), ("generator", "give seed=17$"),
+                            ("worker_init_fn", "in __getitem__ at its first call$"), ("pin_memory", 'device="pinned" here'),
+                            ("prefetch_factor", 'pipeline={"batch": {"prefetch_depth": 4}}'),
+                            ("multiprocessing_context", "processes beside the daemon call the data set"),
+                            ("persistent_workers", "processes beside the daemon call the data set"),
+                            ("epochs", 'pipeline={"order": {"epochs": 1}}$')):
+            self.assertRegex(self.refused(loader, **{name: 1})[0], words)
 
     def test_of_the_loader_for_torch_alone(self):
         for name in ("sampler", "batch_sampler", "drop_last", "convert"):
@@ -70,7 +91,10 @@ class Arguments(unittest.TestCase):
         self.assertIn('"uri": "/data/train"', self.refused(lambda _: spdld.attach(ImageFolder()))[0])
         for given in (TensorDataset(torch.zeros(3)), 5, None, [1], b"train.toml"):
             line, = self.refused(lambda _, given=given: spdld.torch.Loader(given))
-            self.assertRegex(line, f"^a pipeline is a dict, .*, and not a value of the type {type(given).__name__}$")
+            hint = ""
+            if isinstance(given, TensorDataset):
+                hint = ": a data set of your own goes to spdld.torch.Loader\\(dataset=...\\)"
+            self.assertRegex(line, f"^a pipeline is a dict, .*, and not a value of the type {type(given).__name__}{hint}$")
         with tempfile.TemporaryDirectory() as folder:
             for given in (folder, Path(folder)):
                 self.assertIn(json.dumps(folder), self.refused(lambda _, given=given: spdld.attach(given))[0])

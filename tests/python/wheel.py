@@ -33,7 +33,10 @@ WAIT_S = 60
 FROM_SYSTEM = {"libc.so.6", "libm.so.6", "libstdc++.so.6", "libgcc_s.so.1", "libdl.so.2", "libpthread.so.0", "librt.so.1",
                "libresolv.so.2", "libz.so.1", "libexpat.so.1", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
 PACKAGE = ROOT / "client" / "python" / "spdld"
-PYTHON_FILES = {str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*") if path.suffix in (".py", ".pyi", ".typed")}
+# The main program of the package lies beside the command that it calls.
+PLACES = {"_trial/package_main.py": "__main__.py"}
+PYTHON_FILES = {PLACES.get(name, name) for name in (str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*")
+                                                    if path.suffix in (".py", ".pyi", ".typed"))}
 # Calls a hook as a front end does: in the project's folder, with its build backend.
 HOOK = """
 import importlib, json, sys

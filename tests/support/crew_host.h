@@ -19,7 +19,7 @@
 namespace spdld::test {
 
 struct CrewSaid {
-  std::string what;  // "joined", "progress", "ready", "failed", "ended"
+  std::string what;  // "refused", "joined", "progress", "ready", "failed", "ended"
   std::string text;
   uint32_t number = 0, total = 0;
 };
@@ -77,6 +77,7 @@ class CrewHost {
       const auto code = errands_.empty() ? proto::ErrorCode::not_found : proto::ErrorCode::denied;
       const auto body = proto::CreateErrorReplyDirect(builder, 0, code, "no crew of this token is wanted");
       proto::send_message(socket, proto::finish(builder, proto::Body::ErrorReply, body));
+      note({"refused", {}});
       return false;
     }
     socket_ = socket;

@@ -56,10 +56,11 @@ TEST_CASE("a crew makes each sample, in its order") {
   CHECK(crew.stage().statistics().samples.value() == 20);
   CHECK(crew.stage().busy_ns() == 20'000);  // as the workers said
   CHECK(crew.stage().concurrency() == 3);
-  CHECK(
-      crew.process->errands ==
-      R"({"errands":[{"gives":{"dtype":"int64","kind":"tensor","shape":[]},"ops":[{"call":"t:thrice","code":"","place":1}],)"
-      R"("output":"value","takes":{"dtype":"int64","kind":"tensor","shape":[]}}]})");
+  CHECK(crew.process->errands ==
+        R"({"errands":[{"gives":{"dtype":"int64","kind":"tensor","shape":[]},"ops":[{"call":"t:thrice","code":"",)"
+        R"("gives":{"dtype":"int64","kind":"tensor","shape":[]},"place":1,)"
+        R"("takes":{"dtype":"int64","kind":"tensor","shape":[]}}],)"
+        R"("output":"value","takes":{"dtype":"int64","kind":"tensor","shape":[]}}]})");
 }
 
 TEST_CASE("bytes of any length pass to a crew and back") {

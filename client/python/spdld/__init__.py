@@ -15,7 +15,7 @@ import json
 import operator
 import os
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn, Union
+from typing import TYPE_CHECKING, Any, NoReturn, Union
 
 from spdld import _spdld
 from spdld._crew import Crew
@@ -34,6 +34,7 @@ from spdld._errors import (
     NotFoundError,
     SpdldWarning,
     TimeoutError,
+    TrialError,
     UnsupportedError,
     VersionError,
 )
@@ -45,9 +46,12 @@ from spdld._spdld import Batch, Info, Loader, Tensor
 from spdld._spec import may_call_functions, pipeline_of
 from spdld._state import text_of
 
-__all__ = ["attach", "query", "Loader", "Batch", "Tensor", "Ragged", "Info", "Error", "InvalidError", "NoDaemonError",
-           "DeniedError", "NotFoundError", "ConflictError", "ChangedError", "LimitError", "TimeoutError", "FailedError",
-           "VersionError", "UnsupportedError", "ForkedError", "SpdldWarning", "DataWarning"]
+if TYPE_CHECKING:
+    from spdld._trial.steps import Trial
+
+__all__ = ["attach", "query", "try_sample", "Loader", "Batch", "Tensor", "Ragged", "Info", "Error", "InvalidError",
+           "NoDaemonError", "DeniedError", "NotFoundError", "ConflictError", "ChangedError", "LimitError", "TimeoutError",
+           "FailedError", "TrialError", "VersionError", "UnsupportedError", "ForkedError", "SpdldWarning", "DataWarning"]
 
 __version__ = _spdld.version()
 
@@ -158,8 +162,9 @@ def attach(pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], *, rank:
     looks: True for a program that tries a pipeline or looks at samples, and trains nothing. The daemon's work for
         this loader counts in no statistic and keeps nothing in the cache, and jobs that run do not notice it.
     ops: functions for the operations of the pipeline that have op = "python", by the names that `call` gives there, such as
-        {"blur": blur}. An operation whose call is "module:function" needs no entry. The functions run in processes of this
-        user beside the daemon, with this program's interpreter, sys.path and environment. These processes import a
+        {"blur": blur}. An operation whose call is "module:function" needs no entry. A source with type = "python" takes a
+        data set in the same way, such as {"train": dataset}, or a class or function that makes one. The functions run in
+        processes of this user beside the daemon, with this program's interpreter, sys.path and environment. These import a
         function's module anew. A function that is in no module, such as a lambda or one of a notebook, is sent to them by
         cloudpickle, which must be installed. The output of a function
         comes to this program's stderr.
@@ -190,6 +195,7 @@ def attach(pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], *, rank:
     if replicas is not None and replicas > 1 and device is None:
         device = "cpu"
     given, crew = pipeline_of(pipeline), Crew()
+    origin = given, ops
     if ops is not None or may_call_functions(given):
         functions: Any = importlib.import_module("spdld._crew.functions")  # which most programs need not load
         given, crew = functions.with_functions(given, ops)
@@ -207,7 +213,7 @@ def attach(pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], *, rank:
         experimental_ready_early=bool(experimental_ready_early), join=join,
         batch_size=_number("batch_size", batch_size, _UINT64_MAX), replay=_number("replay", replay, _UINT32_MAX),
         looks=bool(looks), crew=crew.command, crew_input=crew.input, framework=arrays.name, converter=arrays.converter,
-        progress=display_for(progress, rank, local_rank))
+        progress=display_for(progress, rank, local_rank), origin=origin)
     try:
         return _spdld.attach(**arguments)
     except ConflictError:
@@ -230,6 +236,43 @@ def query(topic: str, argument: str | None = None, socket: Union[str, "os.PathLi
     Raises NoDaemonError, NotFoundError, InvalidError, DeniedError or TimeoutError.
     """
     return json.loads(_spdld.query(topic, argument, None if socket is None else os.fspath(socket), timeout))
+
+
+def try_sample(pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], sample: int | str, *,
+               ops: Mapping[str, Callable[..., Any]] | None = None, epoch: int = 0,
+               socket: Union[str, "os.PathLike[str]", None] = None, private: bool = True, timeout: float | None = None,
+               progress: bool | None = None) -> "Trial":
+    """Runs one sample through the chains of a pipeline, and returns what each step gave. Functions of the program's own
+    (operations with op = "python") run in this process and in this thread, so that breakpoint() in a function opens the
+    debugger, and what they print comes as usual. print(spdld.try_sample("train.toml", 17)) shows a table.
+
+    The daemon does its operations, as for spdld.attach, in a pipeline of its own that counts in no statistic. Random draws
+    are the same as in this epoch of a run: each function gets what it gets there, and gives what it gives there. The random
+    generators of this program are left as they were.
+
+    pipeline, ops, socket, private, timeout, progress: as in spdld.attach. The pipeline is a dict or a file.
+    sample: the sample's number in the data set's listing, as batch["sample_id"] has it, or its name, as batch.names has it.
+        It may also be one that the pipeline's order leaves out.
+    epoch: the epoch, which the random draws depend on.
+
+    Returns a Trial with these attributes:
+
+    - steps: a list of entries with the output's name, the operation and its place in the chain, dtype, shape, minimum, maximum,
+      mean, seconds (of functions) and value. An operation of the daemon's shows what a chain gives that ends there; the next
+      operation may take it from the decoder in another form. It is not shown where outputs share a view or are copies.
+    - outputs: the sample's part of each tensor of the batch, by name, as arrays of numpy.
+    - notes: sentences on what differs from a run.
+
+    Raises TrialError where the sample is bad. Its text names the operation, the sample, and the line where a function has
+    raised; pdb.pm() stands in that function, and the attributes exception and trial have the exception and the steps before.
+    A debugger may hold a function for an hour. Raises InvalidError for a sample that there is not, and the errors of
+    spdld.attach.
+    """
+    trial: Any = importlib.import_module("spdld._trial")  # which most programs need not load
+    found: Trial = trial.run(
+        pipeline_of(pipeline), sample, ops, epoch=_number("epoch", epoch, _UINT32_MAX),
+        socket=None if socket is None else os.fspath(socket), private=bool(private), timeout=timeout, progress=progress)
+    return found
 
 
 def _check_pair(one: str, number: int | None, of: str, count: int | None) -> None:

@@ -4,8 +4,8 @@ import sys
 import warnings
 
 __all__ = ["Error", "InvalidError", "NoDaemonError", "DeniedError", "NotFoundError", "ConflictError", "ChangedError",
-           "LimitError", "TimeoutError", "FailedError", "VersionError", "UnsupportedError", "ForkedError", "SpdldWarning",
-           "DataWarning"]
+           "LimitError", "TimeoutError", "FailedError", "TrialError", "VersionError", "UnsupportedError", "ForkedError",
+           "SpdldWarning", "DataWarning"]
 
 
 class SpdldWarning(UserWarning):
@@ -58,6 +58,16 @@ class TimeoutError(Error, builtins.TimeoutError):
 
 class FailedError(Error):
     """The pipeline failed."""
+
+
+class TrialError(FailedError):
+    """A sample that was tried (spdld.try_sample) is bad. trial: what was seen before, and str() of it is a table. exception:
+    what a function of the program's own has raised, with its traceback, or None where the daemon refuses the sample. The
+    traceback of the TrialError ends where that one ends, so that pdb.pm() stands in the function."""
+
+    def __init__(self, sentence: str, trial: object = None, exception: BaseException | None = None) -> None:
+        super().__init__(sentence)
+        self.trial, self.exception = trial, exception
 
 
 class VersionError(Error):

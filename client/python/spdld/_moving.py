@@ -35,7 +35,8 @@ _INSTEAD: dict[str, str] = {
     "in_order": "batches always come in order: leave the argument out",
     "num_replicas": "write world_size, or leave out world_size and rank where torchrun, Slurm or MPI set them",
     "epochs": "write epochs under [order] of the pipeline (0: the program counts them)",
-    "dataset": "the pipeline is the first argument: a dict, the path of a .toml or .json file, or a name",
+    "dataset": "the pipeline is the first argument: a dict, the path of a .toml or .json file, or a name. spdld.torch.Loader "
+               "takes a data set of your own as dataset=",
     "root": 'the pipeline\'s source says where the data lie: write type = "image-folder" and uri = "..." under [source]',
 }
 PART = ("for a part of the data set give a pipeline of its own order.part, such as {\"fraction\": 0.9}, or "
@@ -57,16 +58,32 @@ _METHODS: dict[str, str] = {
     "set_format": "spdld.torch.Loader gives tensors of torch, and spdld.attach(..., framework=) gives other arrays",
     "with_format": "spdld.torch.Loader gives tensors of torch, and spdld.attach(..., framework=) gives other arrays",
 }
+_PROCESSES = ('processes beside the daemon call the data set, and the daemon says how many: leave the argument out, or give '
+              'pipeline={"python": {"processes": 4}}')
+# In place of the above, where spdld.torch.Loader has a data set of the program's own.
+WITH_DATASET: dict[str, str] = {
+    "num_workers": _PROCESSES,
+    "workers": _PROCESSES,
+    "persistent_workers": _PROCESSES,
+    "multiprocessing_context": _PROCESSES,
+    "worker_init_fn": "a process forks with the data set in it, and before each item random, numpy and torch stand at a state "
+                      "that follows from the sample: leave the argument out, and open files in __getitem__ at its first call",
+    "prefetch_factor": 'give pipeline={"batch": {"prefetch_depth": 4}}, the largest number of batches made ahead',
+    "generator": "the order and all random draws follow from the seed: give seed=17",
+    "epochs": 'the program counts the epochs. For a fixed number give pipeline={"order": {"epochs": 1}}',
+    "transform": "the data set applies it in __getitem__, as it does for a DataLoader",
+}
 _OF_LOADER = ("sampler", "batch_sampler", "drop_last", "convert", "substituted")
 
 
-def refuse(function: str, unknown: Mapping[str, Any], known: Iterable[str]) -> None:
+def refuse(function: str, unknown: Mapping[str, Any], known: Iterable[str], others: Mapping[str, str] | None = None) -> None:
     """Raises an error for unknown arguments. InvalidError has a line for each argument that says what to write instead.
-    Where no argument has a replacement, the error is TypeError."""
+    Where no argument has a replacement, the error is TypeError. others: sentences in place of the usual ones."""
     if not unknown:
         return
     known = list(known)
-    moved = {**_INSTEAD, **{name: "spdld.torch.Loader takes it" for name in _OF_LOADER if name not in known}}
+    moved = {**_INSTEAD, **{name: "spdld.torch.Loader takes it" for name in _OF_LOADER if name not in known},
+             **(others or {})}
     told = [f"{function} has no {name}=: {moved[name]}" for name in unknown if name in moved]
     if told:
         raise InvalidError("\n".join(told))

@@ -1,8 +1,11 @@
 """Has the parts in which the loaders for frameworks are alike: each of them stands over a spdld.Loader."""
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import spdld
+
+if TYPE_CHECKING:
+    from spdld._trial.steps import Trial
 
 _Self = TypeVar("_Self", bound="OverLoader")
 
@@ -16,6 +19,10 @@ class OverLoader:
     def stats(self) -> dict[str, Any]:
         """Counts the batches and samples that were handed out so far, and the bad samples, as spdld.Loader.stats does."""
         return self._loader.stats()
+
+    def try_sample(self, sample: int | str, epoch: int | None = None) -> "Trial":
+        """Runs one sample through this loader's pipeline in this thread, as spdld.Loader.try_sample does."""
+        return self._loader.try_sample(sample, epoch)
 
     @property
     def info(self) -> spdld.Info:

@@ -29,7 +29,7 @@ def pipeline_of(given: Any) -> Pipeline:
         return Pipeline(spec=spec_text(plain(given)), folder=".")
     if not isinstance(given, (str, os.PathLike)):
         raise InvalidError(f"a pipeline is a dict, the path of a .toml or .json file, or the name of a pipeline of the daemon, "
-                           f"and not a value of the type {_kind(given)}{_folder_hint(getattr(given, 'root', None))}")
+                           f"and not a value of the type {_kind(given)}{_data_set_hint(given)}")
     text = os.fspath(given)
     if not isinstance(text, str):
         raise InvalidError(f"the path of a pipeline's file must be a text, and not {_shown(text)}")
@@ -78,9 +78,9 @@ def spec_text(spec: Any) -> str:
 
 
 def may_call_functions(given: Pipeline) -> bool:
-    """False where no operation of the pipeline can be op = "python"."""
+    """False where no operation and no source of the pipeline can be code of the user's."""
     if given.spec is not None:
-        return '"python"' in given.spec
+        return '"python"' in given.spec or '"plugin"' in given.spec
     if given.text is None or not given.text.endswith(".toml"):
         return False
     try:
@@ -88,7 +88,7 @@ def may_call_functions(given: Pipeline) -> bool:
             text = file.read(_FILE_BYTES_MAX)
     except OSError:
         return False  # the next reader of the file says what is wrong
-    return b'"python"' in text or b"'python'" in text
+    return any(quote + word + quote in text for quote in (b'"', b"'") for word in (b"python", b"plugin"))
 
 
 def toml_of(path: str) -> Any:
@@ -96,7 +96,7 @@ def toml_of(path: str) -> Any:
     try:
         toml: Any = importlib.import_module("tomllib")  # from Python 3.11 on
     except ImportError:
-        raise InvalidError(f"{path} has Python operations, which this version of Python can only read from a dict or from a "
+        raise InvalidError(f"{path} has operations of your own, which this version of Python can only read from a dict or from a "
                            ".json file: write the pipeline there, or take Python 3.11") from None
     try:
         with open(path, "rb") as file:
@@ -219,6 +219,14 @@ def _folder_hint(folder: Any) -> str:
         return ""
     return (f': for a folder of pictures write a dict with "source": {{"type": "image-folder", "uri": '
             f'{json.dumps(os.fspath(folder))}}} and its outputs, or put that into a .toml file')
+
+
+def _data_set_hint(given: Any) -> str:
+    kind = type(given)
+    if kind.__module__ != "builtins" and hasattr(kind, "__getitem__") and "torch" in sys.modules:
+        return (": a data set of your own goes to spdld.torch.Loader(dataset=...)"
+                f"{_folder_hint(getattr(given, 'root', None)).replace(': for', ', and for', 1)}")
+    return _folder_hint(getattr(given, "root", None))
 
 
 def _kind(value: Any) -> str:

@@ -46,16 +46,25 @@ class Steps:
 class Samples:
     """A loader's dataset. Its length is the number of samples in an epoch, for all ranks together."""
 
-    def __init__(self, loader: Any) -> None:
-        self.loader = loader
+    def __init__(self, loader: Any, own: Any = None) -> None:
+        """own: the program's data set, where the loader was made of one."""
+        self.loader, self._own = loader, own
 
     def __len__(self) -> int:
         return int(self.loader.info.samples)
 
     def __getitem__(self, step: Any) -> Any:
-        if not isinstance(step, Step):
+        if isinstance(step, Step):
+            return step.epoch.at(step.number)
+        if not hasattr(type(self._own), "__getitem__"):
             refuse_picking()
-        return step.epoch.at(step.number)
+        return self._own[step]
+
+    def __getattr__(self, name: str) -> Any:
+        own = None if name == "_own" else self._own
+        if own is None or name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(own, name)
 
 
 def only(batches: list[Any]) -> Any:

@@ -54,7 +54,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Union
 import spdld
 from spdld._accumulation import Accumulation
 from spdld._errors import InvalidError, UnsupportedError
-from spdld._moving import no_attribute, refuse
+from spdld._moving import WITH_DATASET, no_attribute, refuse
 from spdld._over_loader import OverLoader
 from spdld._pushing import Pusher, driven
 from spdld._spec import leaves_epochs_open, warn_of_repeating
@@ -81,6 +81,16 @@ class Loader(OverLoader, _data.IterableDataset):  # type: ignore[misc]
         machine. All processes of the default group must make their loaders at the same time for this. Where the
         processes of a machine have several daemons, or only some processes make a loader, give replica and replicas.
         With ops={"blur": blur} the loader takes functions for the operations that have op = "python" and call = "blur".
+    dataset: a data set of the program with __len__ and __getitem__, or a class or function that makes one without arguments.
+        Processes beside the daemon call dataset[i], and the loader makes the pipeline. `pipeline` then takes further tables,
+        such as {"python": {"processes": 4}}. Without collate_fn, a batch has the structure that torch's default_collate gives,
+        and every item has the types and shapes of the first one.
+    batch_size, shuffle, seed, drop_last: with dataset, as in a DataLoader. batch_size is 1 and shuffle is False by default. The
+        order and the random draws of the items follow from the seed.
+    collate_fn: with dataset, a function that gets a list of items and makes the batch, in this process. Items may be anything
+        that can be pickled. Their arrays and tensors are views of the batch's memory, and hold the batch.
+    item_bytes_max: with collate_fn, the most bytes of a pickled item. By default it is twice the largest of a few items. A
+        larger item is bad content.
     sampler, batch_sampler: any sampler of torch that gives the order, in place of the daemon. It names samples by their
         numbers in the data set's listing, which has info.samples of them. A pipeline in a dict then gets order.shuffle =
         "client". A pipeline in a file, or a named pipeline, must say so itself.
@@ -92,7 +102,7 @@ class Loader(OverLoader, _data.IterableDataset):  # type: ignore[misc]
         generator that is seeded by the epoch.
         Each rank has a sampler of its own. The ranks divide an epoch as their samplers do (see DistributedSampler), and
         not by rank and world_size.
-    drop_last: True leaves out the last batch of a sampler where it is shorter than the others.
+        With a sampler, drop_last=True leaves out the last batch where it is shorter than the others.
     convert: the form in which the program gets each spdld.Batch. By default a batch comes as a dict of its tensors,
         which include the samples' numbers as "sample_id". Names of outputs give a tuple: write convert=("image", "label")
         for `for images, labels in loader`. A dict gives a dict with other names, as in convert={"pixel_values": "image",
@@ -115,24 +125,39 @@ class Loader(OverLoader, _data.IterableDataset):  # type: ignore[misc]
 
     _name = "spdld.torch.Loader"
 
-    def __init__(self, pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], *, sampler: Any = None,
-                 batch_sampler: Any = None, drop_last: bool = False,
+    def __init__(self, pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any], None] = None, *, dataset: Any = None,
+                 shuffle: bool | None = None, seed: int | None = None,
+                 collate_fn: Callable[[list[Any]], Any] | None = None, item_bytes_max: int | None = None,
+                 sampler: Any = None, batch_sampler: Any = None, drop_last: bool = False,
                  convert: Callable[[spdld.Batch], Any] | Sequence[str] | Mapping[str, str] | None = None,
                  substituted: bool = False, **options: Any) -> None:
         super().__init__()
         _refuse_in_worker()
-        refuse("spdld.torch.Loader", {name: value for name, value in options.items() if name not in _OPTIONS},
-               ("sampler", "batch_sampler", "drop_last", "convert", "substituted", *_OPTIONS))
+        of_data_set = {"shuffle": shuffle, "seed": seed, "collate_fn": collate_fn, "item_bytes_max": item_bytes_max}
+        unknown = {name: value for name, value in options.items() if name not in _OPTIONS}
+        if dataset is None:
+            unknown = {**{name: value for name, value in of_data_set.items() if value is not None}, **unknown}
+        refuse("spdld.torch.Loader", unknown,
+               ("dataset", "sampler", "batch_sampler", "drop_last", "convert", "substituted", *_OPTIONS),
+               None if dataset is None else WITH_DATASET)
         if substituted and convert is not None:
             raise InvalidError("substituted belongs to the default dict: a function as convert can read batch.substituted")
         conversion = _dict_with_substituted if substituted else _conversion(convert)
         by_sampler = sampler is not None or batch_sampler is not None
         if sampler is not None and batch_sampler is not None:
             raise InvalidError("sampler and batch_sampler both give the order: give one of them")
-        if drop_last and sampler is None:
+        if drop_last and sampler is None and dataset is None:
             raise InvalidError("drop_last belongs to a sampler: give one, or set batch.last = \"drop\" in the pipeline")
+        self._dataset = dataset
+        if dataset is not None:
+            loading: Any = importlib.import_module("spdld._crew.loading")  # which most programs need not load
+            pipeline, to_program = loading.of_arguments(
+                dataset, pipeline, {**of_data_set, "sampler": sampler, "batch_sampler": batch_sampler, "drop_last": drop_last,
+                                    "convert": convert, "substituted": substituted}, options)
+            conversion = to_program or conversion
         arguments: dict[str, Any] = {"framework": "torch", **ranks_of(options), **replicas_of(options), **options}
-        self._loader = spdld.attach(driven(pipeline) if by_sampler else pipeline, **arguments)
+        given: Any = driven(pipeline) if by_sampler else pipeline
+        self._loader = spdld.attach(given, **arguments)
         self._pusher: Pusher | None = None
         if by_sampler != self._loader.info.pushed:
             self._loader.close()
@@ -199,8 +224,9 @@ class Loader(OverLoader, _data.IterableDataset):  # type: ignore[misc]
 
     @property
     def dataset(self) -> Samples:
-        """Stands for a DataLoader's data set. Its length is the number of samples in an epoch, for all ranks together."""
-        return Samples(self)
+        """Stands for a DataLoader's data set. Its length is the number of samples in an epoch, for all ranks together. Where the
+        loader was made of dataset=, it has the attributes and the items of that data set."""
+        return Samples(self, self._dataset)
 
     @property
     def batch_size(self) -> int:

@@ -6,6 +6,7 @@
 namespace spdld::python {
 
 void bind_crew_link(nanobind::module_& module);
+void bind_plugin(nanobind::module_& module);
 void bind_worker(nanobind::module_& module);
 
 }  // namespace spdld::python

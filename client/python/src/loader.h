@@ -84,6 +84,9 @@ class Loader {
   const std::string& framework() const { return framework_; }
   std::pair<uint64_t, uint64_t> position() const;
   std::string describe() const;
+  // The pipeline and the functions that it was made with, for spdld._trial. It may refer to what refers to this object.
+  const nanobind::object& origin() const { return origin_; }
+  void set_origin(nanobind::object origin) { origin_ = std::move(origin); }
 
  private:
   // Where an iteration over the loader stands.
@@ -123,7 +126,7 @@ class Loader {
   const std::string framework_;
   const bool has_replicas_;
   const bool held_wait_given_;
-  nanobind::object convert_, order_;
+  nanobind::object convert_, order_, origin_;
   std::shared_ptr<Parked> parked_;          // where there is an order_
   std::shared_ptr<const LoaderInfo> info_;  // batches have it too
 

@@ -42,6 +42,24 @@ nb::dict class_to_idx_of(const LoaderInfo& info) {
   return numbers;
 }
 
+// The functions that a loader was made with may refer to the loader: the garbage collector is to see it.
+int visit_loader(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (nb::inst_ready(self)) Py_VISIT(nb::inst_ptr<Loader>(self)->origin().ptr());
+  return 0;
+}
+
+int clear_loader(PyObject* self) {
+  nb::inst_ptr<Loader>(self)->set_origin({});
+  return 0;
+}
+
+nb::object try_sample(nb::handle_t<Loader> self, const nb::object& sample, const nb::object& epoch) {
+  const nb::object& origin = nb::cast<Loader&>(self).origin();
+  return nb::module_::import_("spdld._trial")
+      .attr("of_loader")(origin.is_valid() ? origin : nb::none(), self, sample, epoch);
+}
+
 void bind_info(nb::module_& module) {
   nb::class_<LoaderInfo>(
       module, "Info",
@@ -118,8 +136,11 @@ void bind_loader(nb::module_& module) {
   nb::class_<EpochIterator>(module, "EpochIterator")
       .def("__iter__", [](nb::handle self) { return nb::borrow(self); })
       .def("__next__", &EpochIterator::next, nb::lock_self());
+  static PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&visit_loader)},
+                                {Py_tp_clear, reinterpret_cast<void*>(&clear_loader)},
+                                {0, nullptr}};
   nb::class_<Loader>(
-      module, "Loader",
+      module, "Loader", nb::type_slots(slots),
       "The batches of one rank, in order. A `for batch in loader` loop gives the rest of the current epoch, and the "
       "next loop gives the next epoch. After the last epoch a loop gives nothing. Where order.epochs is 1, each "
       "further loop gives that epoch again, because a program may iterate a validation set as often as it likes. "
@@ -196,6 +217,10 @@ void bind_loader(nb::module_& module) {
            "its place. With last = \"pad\" the samples that fill the last step are in the list.\n\n"
            "rank: another rank of the job. None means this loader's.\n\n"
            "Raises InvalidError where the run has no such step, or where the program pushes the order.")
+      .def("try_sample", &try_sample, "sample"_a, "epoch"_a = nb::none(),
+           "Runs one sample through this loader's pipeline in this thread, and returns what each step gave: see "
+           "spdld.try_sample. The loader's batches and its place stay as they are.\n\n"
+           "epoch: the epoch, which the random draws depend on. None means the epoch of the next batch.")
       .def_prop_ro("shared", &Loader::shared,
                    "True: other jobs get the same batches, which are decoded once (share = \"stream\"). It becomes "
                    "False where this job held the others back for too long, or left for another place.")

@@ -41,16 +41,14 @@ int64_t wait_ms(const char* name, std::optional<double> wait_s) {
   return std::max<int64_t>(1, std::llround(std::min(*wait_s, 2 * kEndless_s) * 1000));
 }
 
-std::unique_ptr<Loader> make_loader(const Text& pipeline, const Text& spec, const Text& spec_folder, uint32_t rank,
-                                    uint32_t world_size, uint32_t local_rank, const Text& group, const Text& socket,
-                                    uint64_t epoch, uint64_t step, const Text& fingerprint, const Text& state,
-                                    uint32_t held_max, std::optional<double> timeout_s,
-                                    std::optional<double> reconnect_s, std::optional<double> held_wait_s,
-                                    uint32_t reader, uint32_t readers, bool may_start, const Text& device,
-                                    const Text& transport, bool experimental_ready_early, const Text& join,
-                                    uint64_t batch_size, uint32_t replay, bool looks,
-                                    const std::vector<std::string>& crew, const nb::bytes& crew_input,
-                                    std::string framework, const nb::object& converter, const nb::object& progress) {
+std::unique_ptr<Loader> make_loader(
+    const Text& pipeline, const Text& spec, const Text& spec_folder, uint32_t rank, uint32_t world_size,
+    uint32_t local_rank, const Text& group, const Text& socket, uint64_t epoch, uint64_t step, const Text& fingerprint,
+    const Text& state, uint32_t held_max, std::optional<double> timeout_s, std::optional<double> reconnect_s,
+    std::optional<double> held_wait_s, uint32_t reader, uint32_t readers, bool may_start, const Text& device,
+    const Text& transport, bool experimental_ready_early, const Text& join, uint64_t batch_size, uint32_t replay,
+    bool looks, const std::vector<std::string>& crew, const nb::bytes& crew_input, std::string framework,
+    const nb::object& converter, const nb::object& progress, nb::object origin) {
   spdld::AttachOptions options;
   options.socket = pointer_to(socket);
   options.pipeline = pointer_to(pipeline);
@@ -87,7 +85,9 @@ std::unique_ptr<Loader> make_loader(const Text& pipeline, const Text& spec, cons
     options.crew_input = crew_input.c_str();
     options.crew_input_bytes = crew_input.size();
   }
-  return std::make_unique<Loader>(options, timeout_s, std::move(framework), progress, converter);
+  auto loader = std::make_unique<Loader>(options, timeout_s, std::move(framework), progress, converter);
+  loader->set_origin(std::move(origin));
+  return loader;
 }
 
 nb::str ask(const std::string& topic, const Text& argument, const Text& socket, double timeout_s) {
@@ -122,13 +122,14 @@ NB_MODULE(_spdld, module) {
   bind_progress(module);
   bind_randomness(module);
   bind_crew_link(module);
+  bind_plugin(module);
   bind_worker(module);
   module.def("attach", &make_loader, nb::kw_only(), "pipeline"_a.none(), "spec"_a.none(), "spec_folder"_a.none(),
              "rank"_a, "world_size"_a, "local_rank"_a, "group"_a.none(), "socket"_a.none(), "epoch"_a, "step"_a,
              "fingerprint"_a.none(), "state"_a.none(), "held_max"_a, "timeout"_a.none(), "reconnect"_a.none(),
              "held_wait"_a.none(), "reader"_a, "readers"_a, "private"_a, "device"_a.none(), "transport"_a.none(),
              "experimental_ready_early"_a, "join"_a.none(), "batch_size"_a, "replay"_a, "looks"_a, "crew"_a,
-             "crew_input"_a, "framework"_a, "converter"_a, "progress"_a.none());
+             "crew_input"_a, "framework"_a, "converter"_a, "progress"_a.none(), "origin"_a.none());
   module.def("query", &ask, "topic"_a, "argument"_a.none(), "socket"_a.none(), "timeout"_a);
   // Returns a clause such as "the pipeline's spec differs", or none where one of the two is not a fingerprint.
   module.def(

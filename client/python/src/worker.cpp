@@ -44,11 +44,6 @@ void end_if_forked() {
 
 constexpr int kResult = -1;  // in place of an operation: its errand's result
 
-nb::object checked(PyObject* made) {
-  if (!made) throw nb::python_error();
-  return nb::steal(made);
-}
-
 nb::object shape_tuple(const proto::crew::Shape& shape) {
   nb::object tuple = checked(PyTuple_New(shape.dimensions));
   for (uint32_t i = 0; i < shape.dimensions; ++i)
@@ -56,28 +51,28 @@ nb::object shape_tuple(const proto::crew::Shape& shape) {
   return tuple;
 }
 
-bool has_shape(const Py_buffer& view, const std::vector<int64_t>& shape) {
-  if (view.ndim != static_cast<int>(shape.size())) return false;
-  for (size_t i = 0; i < shape.size(); ++i)
-    if (shape[i] >= 0 && shape[i] != view.shape[i]) return false;
-  return true;
-}
-
 uint64_t ns_since(std::chrono::steady_clock::time_point start) {
   return static_cast<uint64_t>((std::chrono::steady_clock::now() - start) / std::chrono::nanoseconds(1));
 }
 
-// (kind, dtype, item_bytes, shape) of a tensor, or None for bytes.
-ValueKind kind_of(const nb::handle& told) {
-  if (told.is_none()) return {};
-  return {true, nb::borrow(told[0]), nb::cast<uint64_t>(told[1]), nb::cast<std::vector<int64_t>>(told[2])};
+// None, or ([(name, kind, fit, scalar)], refuse, pieces, mapping).
+std::unique_ptr<RecordForm> form_of(const nb::handle& told) {
+  if (told.is_none()) return nullptr;
+  std::vector<RecordField> fields;
+  for (const nb::handle field : nb::borrow<nb::list>(told[0])) {
+    const auto scalar = nb::cast<std::string>(field[3]);
+    fields.push_back(
+        {nb::cast<std::string>(field[0]), kind_of(field[1]), nb::borrow(field[2]), scalar.empty() ? '\0' : scalar[0]});
+  }
+  return std::make_unique<RecordForm>(std::move(fields), nb::borrow(told[1]), nb::borrow(told[2]), nb::borrow(told[3]));
 }
 
-// [(takes, gives, [(function, place, takes_rng)], output, fit)]
+// [(takes, gives, [(function, place, takes_rng)], output, fit, form)]
 std::vector<UserErrand> errands_of(const nb::list& told) {
   std::vector<UserErrand> errands;
   for (const nb::handle one : told) {
-    UserErrand& errand = errands.emplace_back(UserErrand{kind_of(one[0]), kind_of(one[1]), {}, nb::borrow(one[4])});
+    UserErrand& errand =
+        errands.emplace_back(UserErrand{kind_of(one[0]), kind_of(one[1]), {}, nb::borrow(one[4]), form_of(one[5])});
     const auto output = nb::cast<std::string>(one[3]);
     for (const nb::handle operation : nb::borrow<nb::list>(one[2])) {
       errand.operations.push_back({nb::borrow(operation[0]),
@@ -154,6 +149,7 @@ const char* Worker::serve(const Task& task) {
 
 nb::object Worker::input_of(const Task& task, const uint8_t* memory) {
   const UserErrand& errand = errands_[task.errand];
+  if (errand.form) return checked(PyLong_FromUnsignedLongLong(task.index));
   if (!errand.takes.is_tensor) {
     return checked(
         PyBytes_FromStringAndSize(reinterpret_cast<const char*>(memory), static_cast<Py_ssize_t>(task.input.bytes)));
@@ -175,38 +171,11 @@ nb::object Worker::run_operations(const UserErrand& errand, uint64_t key, nb::ob
   return value;
 }
 
-// Most results are an array as it is wanted; what is not is made one, or refused, by `fit`.
-Py_buffer Worker::result_of(const UserErrand& errand, nb::object& value) const {
-  static PyObject* const kDtype = PyUnicode_InternFromString("dtype");
-  constexpr int kArray = PyBUF_C_CONTIGUOUS;
-  Py_buffer view{};
-  const ValueKind& gives = errand.gives;
-  if (!gives.is_tensor && PyBytes_CheckExact(value.ptr())) {
-    if (PyObject_GetBuffer(value.ptr(), &view, PyBUF_SIMPLE) != 0) throw nb::python_error();
-    return view;
-  }
-  if (gives.is_tensor && Py_TYPE(value.ptr()) == reinterpret_cast<PyTypeObject*>(ndarray_.ptr())) {
-    const nb::object dtype = checked(PyObject_GetAttr(value.ptr(), kDtype));
-    if (dtype.ptr() == gives.dtype.ptr()) {
-      if (PyObject_GetBuffer(value.ptr(), &view, kArray) != 0) {
-        PyErr_Clear();  // its elements lie in another order
-      } else if (has_shape(view, gives.shape)) {
-        return view;
-      } else {
-        PyBuffer_Release(&view);
-      }
-    }
-  }
-  value = errand.fit(value);
-  if (PyObject_GetBuffer(value.ptr(), &view, gives.is_tensor ? kArray : PyBUF_SIMPLE) != 0) throw nb::python_error();
-  return view;
-}
-
-std::string Worker::text_of(nb::python_error& error, uint32_t errand, int operation) const {
+std::string Worker::text_of(nb::python_error& error, const Task& task, int operation) const {
   try {
     const nb::object traceback = error.traceback();
     return nb::cast<std::string>(
-        told_(error.value(), traceback.is_valid() ? traceback : nb::none(), errand, operation));
+        told_(error.value(), traceback.is_valid() ? traceback : nb::none(), task.errand, operation, task.index));
   } catch (const std::exception&) {
     return "it raised an exception that can't be told";
   }
@@ -234,13 +203,14 @@ const char* Worker::call(const Task& task) {
     reply.call_ns = ns_since(start);
     is_timed = true;
     at = kResult;
-    const Py_buffer view = result_of(errand, value);
+    if (errand.form) return deliver_record(task, value, reply);
+    const Py_buffer view = view_of(errand.gives, ndarray_, value, errand.fit);
     return deliver(task, view, value, reply);
   } catch (nb::python_error& error) {
     end_if_forked();
     if (!is_timed) reply.call_ns = ns_since(start);
     reply.kind = ReplyKind::kBad;
-    seat_.reply(reply, text_of(error, task.errand, at));
+    seat_.reply(reply, text_of(error, task, at));
   }
   return nullptr;
 }
@@ -258,6 +228,25 @@ const char* Worker::deliver(const Task& task, Py_buffer view, const nb::object& 
     reply.kind = ReplyKind::kDone;
     std::memmove(seat_.at(task.room), view.buf, reply.bytes);  // it may be a part of the input
     PyBuffer_Release(&view);
+  }
+  seat_.reply(reply);
+  return nullptr;
+}
+
+const char* Worker::deliver_record(const Task& task, const nb::object& item, Reply reply) {
+  Record record;
+  errands_[task.errand].form->take(item, task.index, ndarray_, record);
+  end_if_forked();
+  reply.bytes = record.bytes();
+  reply.kind = reply.bytes > task.room.bytes ? ReplyKind::kNeedsRoom : ReplyKind::kDone;
+  if (reply.kind == ReplyKind::kDone) {
+    record.write(seat_.at(task.room));
+  } else {  // a data set may keep an item, and change it until there is room
+    const nb::object copy = checked(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(reply.bytes)));
+    record.write(reinterpret_cast<uint8_t*>(PyBytes_AS_STRING(copy.ptr())));
+    Py_buffer view{};
+    if (PyObject_GetBuffer(copy.ptr(), &view, PyBUF_SIMPLE) != 0) throw nb::python_error();
+    held_.emplace(reply.number, Held{view, reply});
   }
   seat_.reply(reply);
   return nullptr;

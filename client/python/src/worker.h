@@ -5,22 +5,16 @@
 #include <nanobind/nanobind.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "client/python/src/randomness.h"
+#include "client/python/src/record.h"
 #include "client/src/crew/worker_seat.h"
 
 namespace spdld::python {
-
-// The values of one kind that a whole errand takes or gives.
-struct ValueKind {
-  bool is_tensor = false;
-  nanobind::object dtype = {};  // of a tensor: numpy's
-  uint64_t item_bytes = 1;
-  std::vector<int64_t> shape = {};  // of a tensor that is given; -1: differs from sample to sample
-};
 
 struct Operation {
   nanobind::object function;
@@ -31,13 +25,14 @@ struct Operation {
 struct UserErrand {
   ValueKind takes, gives;
   std::vector<Operation> operations;
-  nanobind::object fit;  // turns a result into an array or bytes as `gives` says, or raises
+  nanobind::object fit;              // turns a result into an array or bytes as `gives` says, or raises
+  std::unique_ptr<RecordForm> form;  // of a data set's items: the errand takes an index, and gives a record
 };
 
 class Worker {
  public:
-  // `told`: called with an exception, its traceback, and the places of the errand and of its operation (-1: the result
-  // did not fit), for the text of a bad sample. `ndarray`: numpy's type.
+  // `told`: called with an exception, its traceback, the places of the errand and of its operation (-1: the result
+  // did not fit), and the item's index, for the text of a bad sample. `ndarray`: numpy's type.
   Worker(std::vector<UserErrand> errands, nanobind::object told, nanobind::object ndarray, nanobind::object randomness);
   ~Worker();
   Worker(const Worker&) = delete;
@@ -59,11 +54,11 @@ class Worker {
   const char* give_room(const proto::crew::Task& task);
   nanobind::object input_of(const proto::crew::Task& task, const uint8_t* memory);
   nanobind::object run_operations(const UserErrand& errand, uint64_t key, nanobind::object value, int& at);
-  Py_buffer result_of(const UserErrand& errand, nanobind::object& value) const;
   const char* deliver(const proto::crew::Task& task, Py_buffer view, const nanobind::object& value,
                       proto::crew::Reply reply);
+  const char* deliver_record(const proto::crew::Task& task, const nanobind::object& item, proto::crew::Reply reply);
   void hold(Py_buffer view, const nanobind::object& value, const proto::crew::Reply& reply);
-  std::string text_of(nanobind::python_error& error, uint32_t errand, int operation) const;
+  std::string text_of(nanobind::python_error& error, const proto::crew::Task& task, int operation) const;
 
   const std::vector<UserErrand> errands_;
   const nanobind::object told_, ndarray_, randomness_object_;

@@ -9,10 +9,11 @@
 
 #include <cerrno>
 #include <csignal>
+#include <string_view>
 
 #include "client/program/spawn_files.h"
-#include "proto/seqpacket.h"
 #include "proto/text.h"
+#include "proto/unique_fd.h"
 
 namespace spdld::client {
 
@@ -31,6 +32,31 @@ constexpr int kStepFlags = 0;
 #else
 constexpr int kStepFlags = CLONE_VM | CLONE_VFORK;
 #endif
+
+bool write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(fd, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    text.remove_prefix(static_cast<size_t>(written));
+  }
+  return true;
+}
+
+// The command's input has no bound here, unlike a text of the protocol: a data set of the program's may be in it. None,
+// with errno: it can't be made.
+UniqueFd crew_input(const CrewCommand& command, const std::string& token, const std::string& socket) {
+  constexpr int kSeals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+  UniqueFd memory(::memfd_create("spdld-crew", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  const bool is_written = memory && write_all(memory.get(), token + "\n" + socket + "\n") &&
+                          (!command.input || write_all(memory.get(), *command.input)) &&
+                          ::fcntl(memory.get(), F_ADD_SEALS, kSeals) == 0 && ::lseek(memory.get(), 0, SEEK_SET) == 0;
+  if (is_written) return memory;
+  const int reason = errno;
+  memory.reset();
+  errno = reason;
+  return {};
+}
 
 class CrewSettings : public SpawnSettings {
  public:
@@ -87,8 +113,8 @@ CallOutcome start_crew(const CrewCommand& command, const std::string& token, con
   // not.
   const int stderr_flags = ::fcntl(STDERR_FILENO, F_GETFD);
   const bool has_stderr = stderr_flags >= 0 && (stderr_flags & FD_CLOEXEC) == 0;
-  const UniqueFd input = proto::text_to_memfd(token + "\n" + socket + "\n" + command.input, "spdld-crew");
-  if (!input || ::lseek(input.get(), 0, SEEK_SET) != 0) return failed(errno);
+  const UniqueFd input = crew_input(command, token, socket);
+  if (!input) return failed(errno);
   const CrewSettings settings(input.get(), has_stderr);
   if (settings.error() != 0) return failed(settings.error());
   std::vector<std::string> texts = command.arguments;

@@ -2,6 +2,7 @@
 // thread.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,7 @@ namespace spdld::client {
 // The program that becomes a crew: its path and its arguments, and what it reads behind the token and the socket.
 struct CrewCommand {
   std::vector<std::string> arguments;
-  std::string input;
+  std::shared_ptr<const std::string> input;  // copies of a request share it: a data set in it may be large; null: empty
 
   bool is_given() const { return !arguments.empty(); }
 };

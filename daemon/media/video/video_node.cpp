@@ -150,7 +150,7 @@ Status VideoNode::run(media::Value&, const media::Call& call) const {
   return Done{};
 }
 
-Status VideoNode::decode(const media::Call& call, VideoWork& work, const ffmpeg::VideoSink& sink) const {
+Status VideoNode::decode(const media::Call& call, VideoWork& work, const ffmpeg::VideoSink& sink) {
   work.wanted = work.clip.frames;
   sort_once(work.wanted);
   if (call.field->is_prepared) return give_kept(call.field->bytes, work, sink);

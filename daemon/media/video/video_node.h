@@ -71,7 +71,7 @@ class VideoNode final : public image::ProgramNode {
   // kUnread: the clip's frames lie in parts of the video that have not been read.
   static Status check_read(media::Field& field, const VideoWork& work);
   // Gives the clip's frames to `sink`, each once and in order.
-  Status decode(const media::Call& call, VideoWork& work, const ffmpeg::VideoSink& sink) const;
+  static Status decode(const media::Call& call, VideoWork& work, const ffmpeg::VideoSink& sink);
   static Status give_kept(std::span<const uint8_t> form, VideoWork& work, const ffmpeg::VideoSink& sink);
   // Resolves the geometry for frames like this one.
   Status place(const media::Call& call, const ffmpeg::VideoFrame& frame, VideoWork& work) const;

@@ -196,7 +196,8 @@ bool ColumnStore::step(ValueReading& reading, Lock& lock) {
   return give_to(reading, unit.values, lock);
 }
 
-// The unit may leave meanwhile.
+// The unit may leave meanwhile, so that the values are held here.
+// NOLINTNEXTLINE(performance-unnecessary-value-param): a reference would be to the unit's own
 bool ColumnStore::give_to(ValueReading& reading, std::shared_ptr<const ColumnValues> values, Lock& lock) {
   if (const auto at = units_.find(reading.wish.unit); at != units_.end() && at->second.state == State::kThere)
     note_given(at);

@@ -121,8 +121,8 @@ class ColumnStore final : public store::Store {
   bool make_room(uint64_t bytes, bool is_demanded);
   bool next_fill(size_t& unit);
   void fill_on();
-  void fill(size_t unit, Lock& lock);
-  Result<ColumnValues> bring(size_t unit, RawBytes memory) const;
+  void fill(size_t number, Lock& lock);
+  Result<ColumnValues> bring(size_t number, RawBytes memory) const;
 
   const std::shared_ptr<const ParquetTable> table_;
   const std::vector<Field> fields_;

@@ -199,8 +199,8 @@ class ParquetListing final : public TableListing {
   }
 
   // The columns of the fields that are wanted.
-  std::vector<size_t> wanted_columns(const std::vector<ColumnStore::Field>& stored,
-                                     std::span<const std::string> wanted) const {
+  static std::vector<size_t> wanted_columns(const std::vector<ColumnStore::Field>& stored,
+                                            std::span<const std::string> wanted) {
     std::set<size_t> columns;
     for (const std::string& text : wanted)
       for (const auto& field : stored)

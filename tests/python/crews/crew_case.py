@@ -122,13 +122,15 @@ class CrewCase(unittest.TestCase):
         until(lambda: not processes_with(self.mark), "all processes have ended", 5)
 
     def begin(self, module, *errands, ops="None", prelude="", memory_max=0, workers=(1,), ready=True, variables=None,
-              spec_ops=None, imports="", attach="spdld.attach"):
+              spec_ops=None, imports="", attach="spdld.attach", source=None):
         """A trainer attaches with functions of `module`, and its crew starts workers."""
         (self.folder / "made.py").write_text(textwrap.dedent(module))
         self.daemon = CrewDaemon(self.folder, errands, memory_max)
         self.addCleanup(self.daemon.close)
         calls = [{"op": "python", "call": op["call"], "gives": {}} for one in errands for op in one["ops"]]
         spec = {"name": "small", "output": [{"name": "image", "ops": spec_ops or calls}]}
+        if source is not None:
+            spec = {"name": "small", "source": source}
         program = textwrap.dedent("""
             {imports}
             import sys, spdld

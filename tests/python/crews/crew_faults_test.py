@@ -204,6 +204,7 @@ class OfTheCrew(CrewCase):
 
     def test_a_crew_that_came_too_late_ends_without_a_word(self):
         self.begin("x = 1\n", ready=False, spec_ops=[{"op": "python", "call": "made:x1"}], prelude="import made; made.x1 = len")
+        self.assertEqual(self.daemon.said()["what"], "refused")
         until(lambda: processes_with(self.mark) == [self.trainer.pid], "the crew has ended")
         self.assertEqual(self.printed(), "")
 

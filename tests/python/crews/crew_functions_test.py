@@ -112,9 +112,12 @@ class Pipelines(unittest.TestCase):
 
     @needs_cloudpickle
     def test_functions_that_are_too_large(self):
-        large = bytes(16 * 2**20)
-        self.refuses("the functions of ops take 16 MiB when they are pickled, and 15 MiB are the most: load large values from a "
-                     "file when the function is first called", spec_with("f"), {"f": lambda data: large})
+        large = bytes(3 * 2**20)
+        with mock.patch("spdld._crew.functions._INPUT_BYTES_MAX", 2 * 2**20):
+            self.refuses("what ops brings takes 3 MiB when it is pickled, and 2 MiB are the most: load large values from a file "
+                         "when a function is first called, and give a function that makes the data set in its "
+                         "place", spec_with("f"),
+                         {"f": lambda data: large})
 
     def test_sentences(self):
         self.refuses('an operation calls "f", which is not in ops: give ops={"f": function}, or write call = "module:function"',

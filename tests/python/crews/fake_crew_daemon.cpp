@@ -34,6 +34,7 @@ Task task_of(const json& asked, const SharedMemory& scratch, uint64_t place) {
   task.errand = asked.value("errand", 0u);
   task.key = asked.value("key", uint64_t{0});
   task.sample = asked.value("sample", uint64_t{0});
+  task.index = asked.value("index", uint64_t{0});
   const std::string data = asked.value("data", "");
   task.input = {kInputAt + place * (256u << 10), data.size() / 2};
   for (uint64_t i = 0; i < data.size() / 2; i++)

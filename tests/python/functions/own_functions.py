@@ -22,6 +22,11 @@ def noisy(picture, rng):
     return (picture // 2 + shift).astype(numpy.uint8)
 
 
+def drawn_by_torch(picture):
+    import torch
+    return torch.randint(0, 256, picture.shape, dtype=torch.uint8)
+
+
 def padded(data):
     return b"00" + data
 
@@ -85,3 +90,20 @@ def fault_leaves():
 def fault_prints():
     print("a line of the user's")
     print("and one of the user's on stderr", file=sys.stderr)
+
+
+def turned(data):
+    return data[::-1]
+
+
+def as_bytes(number):
+    return b"x%d" % number
+
+
+def length(data):
+    return len(data)
+
+
+def all_but_the_seventh(number):
+    """For a plug-in that does its work on what begins with a g."""
+    return b"x" if number == 7 else b"g"

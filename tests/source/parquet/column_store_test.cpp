@@ -83,7 +83,7 @@ struct Filled {
     settings.bytes_max = bytes_max;
     settings.threads = 3;
     settings.wanted = std::move(wanted);
-    settings.nulls = nulls;
+    settings.nulls = std::move(nulls);
     store = std::make_unique<ColumnStore>(
         std::make_shared<const ParquetTable>(test::parquet::table_of(chunks->files)),
         std::vector<ColumnStore::Field>{

@@ -1,4 +1,5 @@
 // The listing of items that user code makes, and the records in which their values come.
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -8,6 +9,7 @@
 #include "daemon/source/joined.h"
 #include "daemon/store/packing.h"
 #include "proto/crew/record.h"
+#include "proto/unique_fd.h"
 #include "tests/source/fetch_once.h"
 #include "tests/source/temp_folder.h"
 

@@ -12,17 +12,21 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from spdld._crew.calls import checked, imported, split
+from spdld._crew.calls import OPERATION, SOURCE, checked, imported, split
+from spdld._crew.datasets import is_data_set, made
+from spdld._crew.plugins import BoundPlugins, bound, is_plugin
 from spdld._crew.worker import Job, be_worker, check, end_with
-from spdld._errors import InvalidError
+from spdld._errors import InvalidError, UnsupportedError
 
 _MESSAGE_MAX = 65536
 _SENTENCE_MAX = 16000  # characters
 
 
 def be_nursery(channel: socket.socket, crew: int, errands: Sequence[Mapping[str, Any]], known: Mapping[str, Mapping[str, str]],
-               blobs: Mapping[str, bytes], scratch: int, scratch_bytes: int, memory_max: int) -> NoReturn:
-    """In a process that was just forked from the crew's. `known`: how to get the functions that have no path as their call."""
+               libraries: Mapping[str, str], blobs: dict[str, bytes], scratch: int, scratch_bytes: int,
+               memory_max: int) -> NoReturn:
+    """In a process that was just forked from the crew's. `known`: how to get the functions that have no path as their call.
+    `libraries`: the paths of plug-ins."""
     try:
         end_with(crew)
         os.setpgid(0, 0)
@@ -30,9 +34,10 @@ def be_nursery(channel: socket.socket, crew: int, errands: Sequence[Mapping[str,
         for stream in streams:
             stream.reconfigure(line_buffering=True)
         nursery = _Nursery(channel)
-        functions = nursery.load(errands, known, blobs)
-        if functions is not None:
-            nursery.serve(Job(errands, functions, scratch, scratch_bytes, memory_max))
+        loaded = nursery.load(errands, known, libraries, blobs)
+        blobs.clear()  # a data set may be large
+        if loaded is not None:
+            nursery.serve(Job(errands, *loaded, scratch, scratch_bytes, memory_max))
     except BaseException as error:
         print(f"spdld: the process that starts workers ends: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
     os._exit(1)
@@ -53,24 +58,32 @@ class _Nursery:
         self._poll.register(channel, select.POLLIN)
         self._workers: dict[int, tuple[int, int]] = {}  # by pidfd: the worker's number, and its pid
 
-    def load(self, errands: Sequence[Mapping[str, Any]], known: Mapping[str, Mapping[str, str]],
-             blobs: Mapping[str, bytes]) -> dict[str, Callable[..., Any]] | None:
-        """The functions by their calls; None where the crew was told that one is missing."""
-        calls = list(dict.fromkeys(operation["call"] for errand in errands for operation in errand["ops"]))
-        functions = {}
+    def load(self, errands: Sequence[Mapping[str, Any]], known: Mapping[str, Mapping[str, str]], libraries: Mapping[str, str],
+             blobs: Mapping[str, bytes]) -> tuple[dict[str, Callable[..., Any]], BoundPlugins, dict[str, Any]] | None:
+        """The functions and the data sets by their calls, and the plug-ins; None where the crew was told that one is missing."""
+        wanted = dict.fromkeys((SOURCE if "source" in errand else OPERATION, operation["call"]) for errand in errands
+                               for operation in errand["ops"] if not is_plugin(operation))
+        functions: dict[str, Callable[..., Any]] = {}
+        data_sets: dict[str, Any] = {}
         try:
             check(errands)
-            for done, call in enumerate(calls):
+            for done, (caller, call) in enumerate(wanted):
                 way = known.get(call, {"path": call})
                 self._tell(progress=[f"importing {split(way['path'])[0]}" if "path" in way else f"loading {call}", done,
-                                     len(calls)])
-                functions[call] = _loaded(call, way, blobs)
-        except InvalidError as error:
+                                     len(wanted)])
+                value = _loaded(call, caller, way, blobs)
+                if caller == OPERATION:
+                    functions[call] = checked(value, call)
+                else:
+                    data_sets[call] = value if is_data_set(value) else made(call, value)
+            _check_lengths(errands, data_sets)
+            plugins = bound(errands, libraries, lambda what: self._tell(progress=[what, len(wanted), len(wanted)]))
+        except (InvalidError, UnsupportedError) as error:
             self._tell(failed=str(error)[:_SENTENCE_MAX])
             self._channel.recv(1)  # the crew ends this process
             return None
         self._tell(ready=True)
-        return functions
+        return functions, plugins, data_sets
 
     def serve(self, job: Job) -> None:
         gc.collect()
@@ -136,14 +149,27 @@ def _kill_group(pid: int) -> None:
             kill(pid, signal.SIGKILL)
 
 
-def _loaded(call: str, way: Mapping[str, str], blobs: Mapping[str, bytes]) -> Callable[..., Any]:
+def _loaded(call: str, caller: str, way: Mapping[str, str], blobs: Mapping[str, bytes]) -> Any:
+    what = "function" if caller == OPERATION else "data set"
     if "path" in way:
         if not split(way["path"])[1]:
-            raise InvalidError(f'the operation calls "{call}", and the program that started the crew has no function of this '
-                               'name: give ops={"' + call + '": function}, or write call = "module:function"')
-        return imported(way["path"])
+            raise InvalidError(f'{caller} calls "{call}", and the program that started the crew has no {what} of this '
+                               'name: give ops={"' + call + f'": {what.replace(" ", "")}}}, or write call = "module:'
+                               f'{"function" if caller == OPERATION else "name"}"')
+        return imported(way["path"], caller)
     try:
-        return checked(pickle.loads(blobs[way["blob"]]), call)
+        return pickle.loads(blobs[way["blob"]])
     except BaseException as error:  # of the user's own code as well
-        raise InvalidError(f'the function "{call}" of ops cannot be loaded in another process: {type(error).__name__}: {error}. '
+        raise InvalidError(f'the {what} "{call}" of ops cannot be loaded in another process: {type(error).__name__}: {error}. '
                            "Move it to the top of a module that can be imported") from error
+
+
+def _check_lengths(errands: Sequence[Mapping[str, Any]], data_sets: Mapping[str, Any]) -> None:
+    for errand in errands:
+        if "source" in errand:
+            call, samples = errand["ops"][0]["call"], errand["samples"]
+            count = len(data_sets[call])
+            if count < samples:
+                raise InvalidError(f'the data set "{call}" has {count} items in the processes that call it, and the pipeline '
+                                   f"counts {samples}: give every process of the job the same data set, or correct "
+                                   "source.samples")

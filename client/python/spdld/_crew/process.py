@@ -54,7 +54,8 @@ def main() -> NoReturn:
         os._exit(0)
     crew = _Crew(link)
     try:
-        crew.start_nursery(joined, head["functions"], blobs)
+        crew.start_nursery(joined, head["functions"], head["libraries"], blobs)
+        blobs.clear()  # a data set may be large
         crew.run()
     except BaseException as error:
         crew.say(f"spdld: the processes of Python operations end: {type(error).__name__}: {error}")
@@ -113,7 +114,8 @@ class _Crew:
         for end in (self._child_ends, self._told_child_ends):
             end.setblocking(False)
 
-    def start_nursery(self, joined: tuple[Any, ...], known: Mapping[str, Any], blobs: Mapping[str, bytes]) -> None:
+    def start_nursery(self, joined: tuple[Any, ...], known: Mapping[str, Any], libraries: Mapping[str, str],
+                      blobs: dict[str, bytes]) -> None:
         _, errands, scratch, scratch_bytes, memory_max = joined
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         errand_list: Sequence[Mapping[str, Any]] = json.loads(errands)["errands"]
@@ -126,7 +128,7 @@ class _Crew:
             for fd in (1, 2):
                 os.dup2(self._prints, fd)
             os.close(self._prints)
-            be_nursery(theirs, crew, errand_list, known, blobs, scratch, scratch_bytes, memory_max)
+            be_nursery(theirs, crew, errand_list, known, libraries, blobs, scratch, scratch_bytes, memory_max)
         signal.set_wakeup_fd(self._told_child_ends.fileno(), warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         theirs.close()

@@ -17,8 +17,9 @@ _WORDS = 624  # of a Mersenne Twister
 _KEY = 0x0123456789ABCDEF  # for the trials
 
 
-def keyed() -> "_spdld.Randomness":
-    """All generators of the modules that are loaded, and torch's as soon as torch is."""
+def keyed(one_thread: bool = True) -> "_spdld.Randomness":
+    """All generators of the modules that are loaded, and torch's as soon as torch is. one_thread: torch works in one thread,
+    where it is loaded later."""
     all_of_them = _spdld.Randomness()
     _add_python(all_of_them)
     if "numpy.random" in sys.modules:
@@ -26,15 +27,15 @@ def keyed() -> "_spdld.Randomness":
     if "torch" in sys.modules:
         _add_torch(all_of_them)
     else:
-        sys.meta_path.insert(0, _AwaitsTorch(all_of_them))
+        sys.meta_path.insert(0, _AwaitsTorch(all_of_them, one_thread))
     return all_of_them
 
 
 class _AwaitsTorch(importlib.abc.MetaPathFinder):
     """A function may import torch when it is called. Its generator stands at the sample's state as soon as it is there."""
 
-    def __init__(self, to: "_spdld.Randomness") -> None:
-        self._to = to
+    def __init__(self, to: "_spdld.Randomness", one_thread: bool) -> None:
+        self._to, self._one_thread = to, one_thread
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         if name != "torch":
@@ -42,13 +43,13 @@ class _AwaitsTorch(importlib.abc.MetaPathFinder):
         sys.meta_path.remove(self)
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.loader is not None:
-            vars(spec)["loader"] = _LoadsTorch(spec.loader, self._to)
+            vars(spec)["loader"] = _LoadsTorch(spec.loader, self._to, self._one_thread)
         return spec
 
 
 class _LoadsTorch:
-    def __init__(self, loader: Any, to: "_spdld.Randomness") -> None:
-        self._loader, self._to = loader, to
+    def __init__(self, loader: Any, to: "_spdld.Randomness", one_thread: bool) -> None:
+        self._loader, self._to, self._one_thread = loader, to, one_thread
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._loader, name)
@@ -56,7 +57,7 @@ class _LoadsTorch:
     def exec_module(self, module: Any) -> None:
         module.__loader__ = module.__spec__.loader = self._loader
         self._loader.exec_module(module)
-        if hasattr(module, "set_num_threads"):
+        if self._one_thread and hasattr(module, "set_num_threads"):
             module.set_num_threads(1)
         _add_torch(self._to, within_call=True)
 

@@ -1,6 +1,7 @@
 """A worker of a crew: a process that calls the user's functions on one sample after another (the loop is native code)."""
 import contextlib
 import ctypes
+import functools
 import importlib
 import inspect
 import os
@@ -8,9 +9,12 @@ import resource
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from operator import getitem
 from typing import Any, NamedTuple, NoReturn
 
 from spdld import _spdld
+from spdld._crew.plugins import BoundPlugins, is_plugin, types_needed
+from spdld._crew.records import form_of
 from spdld._crew.results import fitter, text_of
 from spdld._errors import InvalidError
 
@@ -22,6 +26,8 @@ class Job(NamedTuple):
 
     errands: Sequence[Mapping[str, Any]]  # as CREW_JOINED tells them
     functions: Mapping[str, Callable[..., Any]]  # by call
+    plugins: BoundPlugins
+    data_sets: Mapping[str, Any]  # by call
     scratch: int  # a descriptor
     scratch_bytes: int
     memory_max: int  # 0: no limit
@@ -57,12 +63,15 @@ def make(job: Job) -> "_spdld.Worker":
 
     numpy: Any = sys.modules.get("numpy")
     calls = [[operation["call"] for operation in errand["ops"]] for errand in job.errands]
-    errands = [_errand(errand, job.functions, numpy) for errand in job.errands]
+    randomness = keyed()
+    errands = [_item_errand(errand, job.data_sets, numpy) if "source" in errand else _errand(job, number, numpy, randomness)
+               for number, errand in enumerate(job.errands)]
 
-    def told(error: BaseException, traceback: Any, errand: int, operation: int) -> str:
-        return text_of(calls[errand][operation], error, traceback)
+    def told(error: BaseException, traceback: Any, errand: int, operation: int, index: int) -> str:
+        call = calls[errand][operation]
+        return text_of(f"{call}[{index}]" if "source" in job.errands[errand] else call, error, traceback)
 
-    return _spdld.Worker(errands, told, getattr(numpy, "ndarray", None), keyed())
+    return _spdld.Worker(errands, told, getattr(numpy, "ndarray", None), randomness)
 
 
 def check(errands: Sequence[Mapping[str, Any]]) -> None:
@@ -71,26 +80,53 @@ def check(errands: Sequence[Mapping[str, Any]]) -> None:
     with contextlib.suppress(InvalidError):
         _numpy()
     for errand in errands:
-        for value in (errand["takes"], errand["gives"]):
+        for value in (errand["takes"], errand["gives"], *errand["gives"].get("fields", ())):
             if value["kind"] == "tensor":
                 _numpy()
         if errand["takes"]["kind"] == "tensor":
             _dtype(errand["takes"]["dtype"])
+        for name in types_needed(errand["ops"]):
+            _dtype(name)
 
 
-def _errand(errand: Mapping[str, Any], functions: Mapping[str, Callable[..., Any]], numpy: Any) -> tuple[Any, ...]:
-    takes, gives = errand["takes"], errand["gives"]
-    operations = [(functions[operation["call"]], operation["place"], _takes_rng(functions[operation["call"]]))
-                  for operation in errand["ops"]]
+def _errand(job: Job, number: int, numpy: Any, randomness: Any) -> tuple[Any, ...]:
+    errand = job.errands[number]
+    steps = [job.plugins.step(errand, number, at, randomness, _dtype) if is_plugin(operation) else
+             job.functions[operation["call"]] for at, operation in enumerate(errand["ops"])]
+    return errand_of(errand, steps, numpy)
+
+
+def errand_of(errand: Mapping[str, Any], steps: Sequence[Callable[..., Any]], numpy: Any) -> tuple[Any, ...]:
+    """An errand of operations as its worker is told of it. steps: the functions that are called for the operations."""
+    takes, gives, operations = errand["takes"], errand["gives"], errand["ops"]
+    told = [(step, operation["place"], not is_plugin(operation) and _takes_rng(step))
+            for step, operation in zip(steps, operations, strict=True)]
     taken = given = None
     if takes["kind"] == "tensor":
         taken = (_dtype(takes["dtype"]), _dtype(takes["dtype"]).itemsize, [])
     if gives["kind"] == "tensor":
-        shape = [-1 if size is None else size for size in gives["shape"]]
-        # Numpy itself has no bfloat16: no array is one before it was looked at.
-        dtype = None if gives["dtype"] == "bfloat16" else numpy.dtype(gives["dtype"])
-        given = (dtype, 2 if dtype is None else dtype.itemsize, shape)
-    return taken, given, operations, errand["output"], fitter(errand["ops"][-1]["call"], gives)
+        given = _tensor_kind(gives, numpy)
+    # A plug-in gives what `gives` says, and as the array or the bytes that are wanted.
+    fit = (lambda value: value) if is_plugin(operations[-1]) else fitter(operations[-1]["call"], gives)
+    return taken, given, told, errand["output"], fit, None
+
+
+def _item_errand(errand: Mapping[str, Any], data_sets: Mapping[str, Any], numpy: Any) -> tuple[Any, ...]:
+    """Of a source: its item is made of an index."""
+    operation, gives = errand["ops"][0], errand["gives"]
+
+    def kind_of_field(field: Mapping[str, Any]) -> Any:
+        return _tensor_kind(field, numpy) if field["kind"] == "tensor" else None
+
+    item_of = functools.partial(getitem, data_sets[operation["call"]])
+    form = form_of(operation["call"], gives, kind_of_field)
+    return None, None, [(item_of, operation["place"], False)], errand["source"], None, form
+
+
+def _tensor_kind(gives: Mapping[str, Any], numpy: Any) -> tuple[Any, int, list[int]]:
+    # Numpy itself has no bfloat16: no array is one before it was looked at.
+    dtype = None if gives["dtype"] == "bfloat16" else numpy.dtype(gives["dtype"])
+    return dtype, 2 if dtype is None else dtype.itemsize, [-1 if size is None else size for size in gives["shape"]]
 
 
 def _numpy() -> Any:
