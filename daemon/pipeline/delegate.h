@@ -27,13 +27,13 @@ class Delegate {
   virtual std::unique_ptr<Stage> make_stage(std::vector<const Errand*> errands) = 0;
 
   // How the first stage gets the samples of sources that the executor makes (Plan::makings), where there are any.
-  struct Making {
+  struct Supply {
     // Its requests are passages. It hands on what it need not make.
     std::unique_ptr<source::Fetcher> fetcher;
     StageAccount account;  // of the first stage then
   };
   // `others` outlives the fetcher. None: the executor makes none.
-  virtual std::optional<Making> make_fetcher(source::Fetcher& /*others*/) { return std::nullopt; }
+  virtual std::optional<Supply> make_supply(source::Fetcher& /*others*/) { return std::nullopt; }
 };
 
 // Makes the executor's delegate for a pipeline, which outlives the delegate. Throws SetupError.

@@ -111,10 +111,10 @@ Pipeline::Delegates Pipeline::make_delegates() const {
 Pipeline::FirstStage Pipeline::make_first() const {
   FirstStage first{account_of_fetch(listing_->store_concurrency() > 0), {}};
   for (const auto& [executor, delegate] : delegates_) {
-    auto making = delegate->make_fetcher(first.makers.empty() ? resources_.fetcher : *first.makers.back());
-    if (!making) continue;
-    first.account = std::move(making->account);
-    first.makers.push_back(std::move(making->fetcher));
+    auto supply = delegate->make_supply(first.makers.empty() ? resources_.fetcher : *first.makers.back());
+    if (!supply) continue;
+    first.account = std::move(supply->account);
+    first.makers.push_back(std::move(supply->fetcher));
   }
   return first;
 }

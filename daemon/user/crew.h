@@ -119,7 +119,7 @@ class Crew {
   void queue(const Job& job, bool is_first);
   void end_unwanted(const Job& job);
   void give_room(Worker& worker, const Call& call, const proto::crew::Reply& reply);
-  static Status take_result(const Call& call, const proto::crew::Reply& reply);
+  Status take_result(const Call& call, const proto::crew::Reply& reply) const;
   Status take_record(Call& call, const proto::crew::Reply& reply, ScratchPiece& record);
   bool is_fixed(const Job& job) const;
   void look_after_time(uint64_t now_ns);

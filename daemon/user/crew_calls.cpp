@@ -247,11 +247,11 @@ void Crew::give_room(Worker& worker, const Call& call, const crew::Reply& reply)
 }
 
 // The reply is held to the errand's signature.
-Status Crew::take_result(const Call& call, const crew::Reply& reply) {
+Status Crew::take_result(const Call& call, const crew::Reply& reply) const {
   const pipeline::Errand& errand = call.job.errand();
   media::Carried& to = call.job.passage->carried[errand.to];
   const auto refuse = [&](const std::string& what) { return Error{Trouble::kContent, name_of(errand) + ": " + what}; };
-  if (is_tensor(errand.gives) && errand.gives.is_fixed()) {
+  if (is_fixed(call.job)) {
     if (reply.bytes != to.bytes()) return refuse("its result has another size");
     if (call.piece != nullptr && reply.bytes > 0) std::memcpy(to.memory(), call.piece, reply.bytes);
     return Done{};

@@ -180,9 +180,9 @@ class Crews::Own final : public pipeline::Delegate {
   std::unique_ptr<pipeline::Stage> make_stage(std::vector<const pipeline::Errand*> errands) override {
     return std::make_unique<ErrandStage>(door_->crew(), std::move(errands));
   }
-  std::optional<Making> make_fetcher(source::Fetcher& others) override {
+  std::optional<Supply> make_supply(source::Fetcher& others) override {
     if (door_->crew().settings().makings.empty()) return std::nullopt;
-    return Making{std::make_unique<MakingFetcher>(door_->crew(), pipeline_, others), account_of_making()};
+    return Supply{std::make_unique<MakingFetcher>(door_->crew(), pipeline_, others), account_of_making()};
   }
 
  private:

@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 
 import spdld.torch
+import torch
 from case import WAIT_S, DaemonCase
 
 
@@ -53,3 +54,23 @@ class ProcessesCase(ShuffledCase):
             said = ["".join(file.read_text() for file in sorted(Path(logs).glob(f"*/attempt_0/*/{name}.log")))
                     for name in ("stdout", "stderr")]
         return done.returncode, said[0], said[1] or done.stderr
+
+
+class SameBatches:
+    """For tests that hold batches to those of torch's own functions."""
+
+    def assert_same(self, one, other):
+        self.assertIs(type(one), type(other))
+        if isinstance(one, torch.Tensor):
+            self.assertEqual((one.dtype, one.shape), (other.dtype, other.shape))
+            self.assertTrue(torch.equal(one, other))
+        elif isinstance(one, dict):
+            self.assertEqual(list(one), list(other))
+            for key in one:
+                self.assert_same(one[key], other[key])
+        elif isinstance(one, (list, tuple)):
+            self.assertEqual(len(one), len(other))
+            for first, second in zip(one, other, strict=True):
+                self.assert_same(first, second)
+        else:
+            self.assertEqual(one, other)

@@ -36,8 +36,8 @@ bool begins_with_picture(const OutputSpec& output) {
   return !output.ops.empty() && config::find_operation(output.ops.front().op)->gives == SignatureKind::kImage;
 }
 
-// The operation that writes a picture as the output's tensor; nullptr: the output holds no picture, or one that is
-// handed on.
+// The operation that writes a picture as the output's tensor; nullptr: the output holds no picture, or its picture goes
+// on to another executor.
 const OperationSpec* writing_of(const OutputSpec& output) {
   if (is_handed_on(output)) return nullptr;
   for (const OperationSpec& op : output.ops) {

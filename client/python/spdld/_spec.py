@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
-from spdld._errors import DeniedError, InvalidError, NotFoundError
+from spdld._errors import DeniedError, Error, InvalidError, NotFoundError
 
 _DEPTH_MAX = 32  # levels of nested dicts and lists
 _LIST_MAX = 1024  # entries of a list of the pipeline
@@ -91,13 +91,18 @@ def may_call_functions(given: Pipeline) -> bool:
     return any(quote + word + quote in text for quote in (b'"', b"'") for word in (b"python", b"plugin"))
 
 
+def toml_reader(refusal: str) -> Any:
+    """The module that reads TOML. `refusal`: the sentence where this Python has none."""
+    try:
+        return importlib.import_module("tomllib")  # from Python 3.11 on
+    except ImportError:
+        raise InvalidError(refusal) from None
+
+
 def toml_of(path: str) -> Any:
     """The content of a .toml file as plain values; None where it is no TOML: the next reader says what is wrong."""
-    try:
-        toml: Any = importlib.import_module("tomllib")  # from Python 3.11 on
-    except ImportError:
-        raise InvalidError(f"{path} has operations of your own, which this version of Python can only read from a dict or from a "
-                           ".json file: write the pipeline there, or take Python 3.11") from None
+    toml = toml_reader(f"{path} has operations of your own, which this version of Python can only read from a dict or from a "
+                       ".json file: write the pipeline there, or take Python 3.11")
     try:
         with open(path, "rb") as file:
             return plain(toml.load(file))
@@ -182,14 +187,17 @@ def _dtype_name(value: Any) -> str | None:
     return None
 
 
+def cannot_open(path: str, error: OSError) -> Error:
+    kind = DeniedError if isinstance(error, PermissionError) else NotFoundError
+    return kind(f"cannot open the pipeline file {path}: {error.strerror}")
+
+
 def _read(path: str) -> Mapping[str, Any]:
     try:
         with open(path, encoding="utf-8") as file:
             text = file.read(_FILE_BYTES_MAX + 1)
-    except PermissionError as error:
-        raise DeniedError(f"cannot open the pipeline file {path}: {error.strerror}") from error
     except OSError as error:
-        raise NotFoundError(f"cannot open the pipeline file {path}: {error.strerror}") from error
+        raise cannot_open(path, error) from error
     except UnicodeDecodeError as error:
         raise InvalidError(f"{path} is not written in UTF-8: {error}") from error
     if len(text) > _FILE_BYTES_MAX:

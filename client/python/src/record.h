@@ -67,8 +67,8 @@ struct RecordField {
 class RecordForm {
  public:
   // `refuse`: called with the item's index, a field's name, and the value that has no field (None: the field has no
-  // value); raises. `pieces`: the type of a value of several buffers, each of which begins at a multiple of 64, as does
-  // what follows the last one. `mapping`: the abstract type of mappings.
+  // value); raises. `pieces`: the type of a value of several buffers. Each buffer begins at a multiple of 64, and so
+  // does the value behind the last one. `mapping`: the abstract type of mappings.
   RecordForm(std::vector<RecordField> fields, nanobind::object refuse, nanobind::object pieces,
              nanobind::object mapping);
 

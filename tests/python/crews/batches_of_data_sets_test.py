@@ -8,6 +8,7 @@ import numpy
 import torch
 from crew_data_sets_test import Items, Pair
 from torch.utils.data import default_collate
+from torch_case import SameBatches
 
 import spdld
 import spdld.torch
@@ -37,7 +38,7 @@ def _entry(value, key):
     return value[int(key)] if isinstance(value, (tuple, list)) else value[key if key in value else int(key)]
 
 
-class Batches(unittest.TestCase):
+class Batches(SameBatches, unittest.TestCase):
     def wishes(self, **more):
         return loading.Wishes(**{"tables": None, "batch_size": None, "shuffle": False, "seed": None, "drop_last": False,
                                  "collate_fn": None, "item_bytes_max": None, "is_converted": False, **more})
@@ -47,22 +48,6 @@ class Batches(unittest.TestCase):
         made = loading.pipeline_for(data_set, self.wishes())
         batch = made.convert(FakeBatch(data_set, made.pipeline["source"]["gives"]))
         self.assert_same(batch, default_collate(list(items)))
-
-    def assert_same(self, one, other):
-        self.assertIs(type(one), type(other))
-        if isinstance(one, torch.Tensor):
-            self.assertEqual(one.dtype, other.dtype)
-            self.assertTrue(torch.equal(one, other))
-        elif isinstance(one, dict):
-            self.assertEqual(list(one), list(other))
-            for key in one:
-                self.assert_same(one[key], other[key])
-        elif isinstance(one, (list, tuple)):
-            self.assertEqual(len(one), len(other))
-            for first, second in zip(one, other, strict=True):
-                self.assert_same(first, second)
-        else:
-            self.assertEqual(one, other)
 
     def test_they_are_what_default_collate_gives(self):
         for items in (

@@ -13,33 +13,18 @@ from case import CLASSES, OF_EACH, SAMPLES, WAIT_S
 from crew_case import needs_cloudpickle
 from functions_test import FunctionsCase
 from torch.utils.data import DataLoader, DistributedSampler, RandomSampler, Subset, TensorDataset
+from torch_case import SameBatches
 
 import spdld
 import spdld.torch
 
 
-class DataSetsCase(FunctionsCase):
+class DataSetsCase(SameBatches, FunctionsCase):
     def loader(self, dataset, **options):
         options = {"socket": self.daemon.socket, "group": self.id(), "timeout": WAIT_S, **options}
         loader = spdld.torch.Loader(dataset=dataset, **options)
         self.addCleanup(loader.close)
         return loader
-
-    def assert_same(self, one, other):
-        self.assertIs(type(one), type(other))
-        if isinstance(one, torch.Tensor):
-            self.assertEqual((one.dtype, one.shape), (other.dtype, other.shape))
-            self.assertTrue(torch.equal(one, other))
-        elif isinstance(one, dict):
-            self.assertEqual(list(one), list(other))
-            for key in one:
-                self.assert_same(one[key], other[key])
-        elif isinstance(one, (list, tuple)):
-            self.assertEqual(len(one), len(other))
-            for first, second in zip(one, other, strict=True):
-                self.assert_same(first, second)
-        else:
-            self.assertEqual(one, other)
 
     def assert_as_dataloader(self, dataset, options=None, **more):
         loader = self.loader(dataset, **more, **(options or {}))

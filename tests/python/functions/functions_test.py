@@ -317,12 +317,9 @@ class Deaths(FunctionsCase):
 
 
 class Operators(FunctionsCase):
-    def test_a_named_pipeline_has_no_functions(self):
-        daemon = RestartedDaemon(PROGRAM, f'[pipelines]\ndir = "{self.folder.name}/named"\n')
-        self.addCleanup(daemon.close)
-        named = Path(self.folder.name) / "named"
-        named.mkdir()
-        (named / "numbers.toml").write_text(textwrap.dedent(f"""
+    def numbers_file(self):
+        """The content of a file with a pipeline that calls a function."""
+        return textwrap.dedent(f"""
             name = "numbers"
             [source]
             type = "npy"
@@ -333,7 +330,14 @@ class Operators(FunctionsCase):
             ops = [{{ op = "raw-int" }}, {{ op = "python", call = "own_functions:faulty", gives = "int64 []" }}]
             [batch]
             size = 4
-        """))
+        """)
+
+    def test_a_named_pipeline_has_no_functions(self):
+        daemon = RestartedDaemon(PROGRAM, f'[pipelines]\ndir = "{self.folder.name}/named"\n')
+        self.addCleanup(daemon.close)
+        named = Path(self.folder.name) / "named"
+        named.mkdir()
+        (named / "numbers.toml").write_text(self.numbers_file())
         with self.assertRaises(spdld.Error) as raised:
             self.attach("numbers", socket=daemon.socket)
         self.assertIn("of the operator's can't call functions of users", str(raised.exception))
@@ -341,18 +345,7 @@ class Operators(FunctionsCase):
     def test_a_client_that_starts_no_crew_is_told_what_to_use(self):
         ctl = os.environ["SPDLD_CTL"]
         path = Path(self.folder.name) / "crew.toml"
-        path.write_text(textwrap.dedent(f"""
-            name = "numbers"
-            [source]
-            type = "npy"
-            uri = "{self.numbers}"
-            [[output]]
-            name = "number"
-            from = "array"
-            ops = [{{ op = "raw-int" }}, {{ op = "python", call = "own_functions:faulty", gives = "int64 []" }}]
-            [batch]
-            size = 4
-        """))
+        path.write_text(self.numbers_file())
         told = subprocess.run([ctl, "bench", str(path)], env=self.daemon.environment(), capture_output=True, text=True,
                               timeout=60)
         self.assertNotEqual(told.returncode, 0)

@@ -123,7 +123,7 @@ class _Digest:
             while part := list(itertools.islice(walked, _SLICE)):
                 if not _is_plain(part) or self._bytes_left < 0:
                     break
-                data = marshal.dumps(part, 2)  # of the values alone, and not of which of them are one object
+                data = marshal.dumps(part, 2)  # format 2 tells the values, and not which of them are one object
                 self._hash.update(data)
                 self._bytes_left -= len(data)
             else:

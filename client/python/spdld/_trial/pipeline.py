@@ -1,6 +1,5 @@
 """The pipeline of a trial: it gives one sample alone, and has further outputs that end behind each operation of a chain. These
 end in functions of this package, which hand what they are given to the trial."""
-import importlib
 import itertools
 import json
 import os
@@ -8,8 +7,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from spdld._errors import DeniedError, Error, InvalidError, NotFoundError
-from spdld._spec import Pipeline, plain, spec_text
+from spdld._errors import Error, InvalidError
+from spdld._spec import Pipeline, cannot_open, plain, spec_text, toml_reader
 
 CALL_LIMIT_S = 3600.0  # the most that a pipeline may say
 _OUTPUTS_MAX = 64
@@ -34,18 +33,12 @@ def spec_of(given: Pipeline) -> dict[str, Any]:
     if not text.endswith(".toml"):
         raise InvalidError(f"{text} is the name of a pipeline of the daemon, whose content is the operator's: give a dict, or "
                            "a file that ends in .toml or .json")
-    try:
-        toml: Any = importlib.import_module("tomllib")  # from Python 3.11 on
-    except ImportError:
-        raise InvalidError(f"this version of Python can't read {text}: write the pipeline as .json or as a dict, or take "
-                           "Python 3.11") from None
+    toml = toml_reader(f"this version of Python can't read {text}: write the pipeline as .json or as a dict, or take Python 3.11")
     try:
         with open(text, "rb") as file:
             return dict(plain(toml.load(file)))
-    except PermissionError as error:
-        raise DeniedError(f"cannot open the pipeline file {text}: {error.strerror}") from error
     except OSError as error:
-        raise NotFoundError(f"cannot open the pipeline file {text}: {error.strerror}") from error
+        raise cannot_open(text, error) from error
     except ValueError as error:
         raise InvalidError(f"{text} is no TOML: {error}") from error
 
