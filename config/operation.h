@@ -125,7 +125,8 @@ struct OperationType {
   bool copies_bytes = false;   // gives a field's bytes as they are
   // Reads a field's bytes once, and no more of them where others may write to them meanwhile.
   bool reads_once = false;
-  RowPiece row_piece = {};  // always taken: the operation stands right behind the decoding one
+  bool copies_values = false;  // a tensor that has as many bytes as the field has them in the same order
+  RowPiece row_piece = {};     // always taken: the operation stands right behind the decoding one
   // The executor that runs it (daemon/pipeline/delegate.h); empty: the daemon's decode threads. Such an operation takes
   // a tensor, bytes or an integer. It is given a picture or sound as the tensor that chain_end() makes of it, and an
   // integer as an int64 tensor of one number.

@@ -39,10 +39,6 @@ std::string_view type_name(ParameterType type);  // "flag", "integer"
 inline bool is_value(ParameterType type) {
   return type != ParameterType::kTexts && type != ParameterType::kOperations && type != ParameterType::kTable;
 }
-// Whether a value of an operation decides which bytes come out. Of a path, the content of its files decides, and a size
-// bounds memory.
-inline bool decides(ParameterType type) { return type != ParameterType::kPath && type != ParameterType::kSize; }
-
 struct Parameter {
   std::string_view name;
   ParameterType type;
@@ -54,7 +50,14 @@ struct Parameter {
   bool whole = false;                          // of a kNumbers: each must be a whole number
   bool above_min = false;                      // min itself is not allowed
   std::string_view word = {};  // of a kInteger, kNumber or kSize: a text that may stand there instead ("auto")
+  bool paces = false;          // says how the work is divided, and not what comes of it
 };
+
+// Whether a value of an operation decides which bytes come out. Of a path, the content of its files decides, and a size
+// bounds memory.
+inline bool decides(const Parameter& parameter) {
+  return parameter.type != ParameterType::kPath && parameter.type != ParameterType::kSize && !parameter.paces;
+}
 
 // Says which values the parameter may have, for complaints and help: "one or two whole numbers from 1 to 16384".
 std::string allowed(const Parameter& parameter);

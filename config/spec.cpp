@@ -58,7 +58,7 @@ Json operation_json(const OperationSpec& op, Keys keys) {
   Parameters parameters = op.parameters;
   if (keys == Keys::kDeciding) {
     for (const Parameter& parameter : find_operation(op.op)->parameters)
-      if (!decides(parameter.type)) parameters.erase(std::string(parameter.name));
+      if (!decides(parameter)) parameters.erase(std::string(parameter.name));
   }
   return with_parameters({{"op", op.op}}, parameters);
 }
@@ -81,6 +81,18 @@ std::string_view on_bad_name(OnBad on_bad) {
       return "mask";
     case OnBad::kFail:
       return "fail";
+  }
+  return "";
+}
+
+std::string_view on_drop_name(OnDrop on_drop) {
+  switch (on_drop) {
+    case OnDrop::kSubstitute:
+      return "substitute";
+    case OnDrop::kShorter:
+      return "shorter";
+    case OnDrop::kMask:
+      return "mask";
   }
   return "";
 }
@@ -295,6 +307,7 @@ Json deciding_json(const PipelineSpec& spec) {
                {"order", deciding_order_json(spec.order)},
                {"output", outputs_json(spec, Keys::kDeciding)},
                {"batch", deciding_batch_json(spec.batch)}};
+  if (spec.drops_by() != default_on_drop(spec.on_bad)) root["on_drop"] = on_drop_name(spec.drops_by());
   add_batch_operations(spec.batch, root["batch"]);
   put_sources(spec, &deciding_source_json, root);
   if (spec.rows.is_on()) root["rows"] = rows_json(spec.rows);

@@ -168,6 +168,16 @@ std::string uris_text(const SourceSpec& source);  // for people: "/a/x.tar, /b/*
 // How to treat content that can't be decoded. A transient fault is never treated like this: it is waited for.
 enum class OnBad : uint8_t { kSubstitute, kMask, kFail };
 
+// How to treat samples that are left out and are no bad content: user code drops them, or they are longer than an
+// output with TooLong::kLeaveOut takes.
+enum class OnDrop : uint8_t {
+  kSubstitute,
+  kShorter,  // their batch has fewer samples
+  kMask
+};
+// Of a spec that does not say it.
+constexpr OnDrop default_on_drop(OnBad on_bad) { return on_bad == OnBad::kMask ? OnDrop::kMask : OnDrop::kSubstitute; }
+
 // The form in which the node's cache keeps samples for later epochs and other jobs. The pixels are the same from every
 // form: the choice does not decide which bytes come out.
 enum class CacheForm : uint8_t {
@@ -310,6 +320,7 @@ struct PipelineSpec {
   std::string name;
   uint64_t seed = 0;
   OnBad on_bad = OnBad::kSubstitute;
+  std::optional<OnDrop> on_drop = {};  // none: default_on_drop()
   // How many of the samples that a rank takes in an epoch may be bad: below 1 a part of them, else a number of samples.
   // None: "auto", as daemon/pipeline/order/bad_limit.h explains.
   std::optional<double> bad_max = {};
@@ -325,6 +336,9 @@ struct PipelineSpec {
   Where where;
 
   bool is_mix() const { return sources.size() > 1; }
+  OnDrop drops_by() const { return on_drop.value_or(default_on_drop(on_bad)); }
+  // Whether batches have the tensor "mask".
+  bool has_mask() const { return on_bad == OnBad::kMask || drops_by() == OnDrop::kMask; }
 };
 
 // A canonical JSON text of the settings that decide which bytes come at a position. Settings that a fingerprint covers

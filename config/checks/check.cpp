@@ -263,7 +263,7 @@ void TableReader::complain(std::string_view name, std::string text) const {
 Value TableReader::checked(const Parameter& parameter, const Node& node) const {
   if (parameter.type == Type::kValueType && node.table() != nullptr) {
     const auto type = check_value_type(node, key(parameter.name), complaints_);
-    return type ? Value(value_type_text(*type)) : stand_in(parameter);
+    return value_type_text(type.value_or(ValueType()));
   }
   if (parameter.type == Type::kValueTypes && node.table() != nullptr)
     return value_types_text(check_value_types(node, key(parameter.name), complaints_));
@@ -274,7 +274,8 @@ Value TableReader::checked(const Parameter& parameter, const Node& node) const {
   text += integer_meant(parameter, node);
   if (!parameter.choices.empty() && node.text() != nullptr) text += did_you_mean(*node.text(), parameter.choices);
   complain(parameter.name, std::move(text));
-  return stand_in(parameter);
+  // A wrong type of values is no missing one.
+  return parameter.type == Type::kValueType ? Value(value_type_text({})) : stand_in(parameter);
 }
 
 Value TableReader::value(std::string_view name) const {

@@ -144,7 +144,7 @@ size_t count_of(const OperationSpec& spec);
 bool name_draws(std::span<OperationSpec> ops);
 // Checks all [[output]] tables; `node` is their list, null where there is none. Relative paths of operations are taken
 // from `folder`.
-std::vector<OutputSpec> check_outputs(const Node* node, Sources sources, const RowsSpec& rows, OnBad on_bad,
+std::vector<OutputSpec> check_outputs(const Node* node, Sources sources, const RowsSpec& rows, bool has_mask,
                                       const std::filesystem::path& folder, Complaints& complaints);
 // The outputs with each one's copies in its place (`copies`). `list`: the tables of the outputs. Precondition: there
 // was no complaint.

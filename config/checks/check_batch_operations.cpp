@@ -220,11 +220,11 @@ void check_group(const TableReader& reader, const BatchSpec& batch, uint64_t rep
 }
 
 void check_further(const TableReader& reader, std::string_view key, std::string& name,
-                   const std::vector<OutputSpec>& outputs, OnBad on_bad, const std::string& other) {
+                   const std::vector<OutputSpec>& outputs, bool has_mask, const std::string& other) {
   const auto given = reader.given_text(key);
   if (!given) return;
   name = *given;
-  bool is_taken = name == "sample_id" || (name == "mask" && on_bad == OnBad::kMask) || name == other;
+  bool is_taken = name == "sample_id" || (name == "mask" && has_mask) || name == other;
   for (const auto& output : outputs) {
     const auto names = tensor_names(output);
     is_taken = is_taken || std::find(names.begin(), names.end(), name) != names.end();
@@ -261,8 +261,8 @@ void check_batch_operations(const Node& node, PipelineSpec& spec, Complaints& co
   }
   spec.batch.group = static_cast<uint64_t>(reader.integer("group"));
   check_group(reader, spec.batch, spec.order.repeats);
-  check_further(reader, "lam", spec.batch.lam, spec.outputs, spec.on_bad, "");
-  check_further(reader, "partner", spec.batch.partner, spec.outputs, spec.on_bad, spec.batch.lam);
+  check_further(reader, "lam", spec.batch.lam, spec.outputs, spec.has_mask(), "");
+  check_further(reader, "partner", spec.batch.partner, spec.outputs, spec.has_mask(), spec.batch.lam);
   // Outputs that were complained about have operations that nobody wrote.
   if (!complaints.empty()) return;
   check_shares(reader, *list, spec.batch);

@@ -99,7 +99,7 @@ bool is_letter_or_underscore(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A
 // The names of all tensors of the batch so far.
 class Names {
  public:
-  Names(OnBad on_bad, Complaints& complaints) : has_mask_(on_bad == OnBad::kMask), complaints_(complaints) {}
+  Names(bool has_mask, Complaints& complaints) : has_mask_(has_mask), complaints_(complaints) {}
 
   void add(const std::string& name, int line, std::string key) {
     if (!is_word(name, "_.-") || !is_letter_or_underscore(name.front())) {
@@ -114,7 +114,7 @@ class Names {
     }
     if (name == "mask" && has_mask_) {
       complaints_.add(line, std::move(key),
-                      "must not be \"mask\": on_bad = \"mask\" gives every batch a tensor of this name");
+                      "must not be \"mask\": on_bad or on_drop = \"mask\" gives every batch a tensor of this name");
       return;
     }
     const auto [first, fresh] = keys_.emplace(name, key);
@@ -251,7 +251,7 @@ void check_chains(std::vector<Pending>& all, std::vector<OutputSpec>& outputs) {
 
 }  // namespace
 
-std::vector<OutputSpec> check_outputs(const Node* node, Sources sources, const RowsSpec& rows, OnBad on_bad,
+std::vector<OutputSpec> check_outputs(const Node* node, Sources sources, const RowsSpec& rows, bool has_mask,
                                       const std::filesystem::path& folder, Complaints& complaints) {
   std::vector<OutputSpec> outputs;
   const auto* list = node == nullptr ? nullptr : node->list();
@@ -265,7 +265,7 @@ std::vector<OutputSpec> check_outputs(const Node* node, Sources sources, const R
     complaints.add(node->line, "output", "may be written at most " + std::to_string(kOutputsMax) + " times");
     return outputs;
   }
-  Names names(on_bad, complaints);
+  Names names(has_mask, complaints);
   std::vector<Pending> all;
   bool known = true;
   for (size_t i = 0; i < list->size(); ++i) {

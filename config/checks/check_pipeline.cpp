@@ -26,6 +26,12 @@ const std::vector<Parameter>& top_keys() {
        .help = "what happens to content that can't be decoded",
        .fallback = Value(std::string("substitute")),
        .choices = {"substitute", "mask", "fail"}},
+      {.name = "on_drop",
+       .type = Type::kChoice,
+       .help = "what happens to samples that a function drops, or that too_long = \"leave-out\" leaves out; \"auto\": "
+               "\"mask\" beside on_bad = \"mask\", else \"substitute\"",
+       .fallback = Value(std::string("auto")),
+       .choices = {"auto", "substitute", "shorter", "mask"}},
       {.name = "bad_max",
        .type = Type::kNumber,
        .help = "how many samples of an epoch may be bad: a part of them below 1, else their number",
@@ -67,6 +73,12 @@ void refuse_gaps(const Node& root, const TableReader& reader, Complaints& compla
     complaints.add(
         (*list->list())[i].line, "gaps[" + std::to_string(i) + "]",
         "names a part that was not translated: " + gaps[i] + " Write this part here, and take the entry out");
+}
+
+std::optional<OnDrop> on_drop_named(const std::string& name) {
+  if (name == "substitute") return OnDrop::kSubstitute;
+  if (name == "shorter") return OnDrop::kShorter;
+  return name == "mask" ? std::optional(OnDrop::kMask) : std::nullopt;
 }
 
 std::optional<double> check_bad_max(const TableReader& reader, OnBad on_bad) {
@@ -148,6 +160,7 @@ Loaded<PipelineSpec> check_pipeline(const Node& root, const std::string& origin,
   spec.seed = static_cast<uint64_t>(reader.integer("seed"));
   const std::string on_bad = reader.text("on_bad");
   spec.on_bad = on_bad == "mask" ? OnBad::kMask : on_bad == "fail" ? OnBad::kFail : OnBad::kSubstitute;
+  spec.on_drop = on_drop_named(reader.text("on_drop"));
   spec.bad_max = check_bad_max(reader, spec.on_bad);
   spec.cache = cache_form_named(reader.text("cache"));
   spec.share = reader.text("share") == "stream" ? Share::kStream : Share::kCache;
@@ -168,7 +181,7 @@ Loaded<PipelineSpec> check_pipeline(const Node& root, const std::string& origin,
   const Node* rows = root.find("rows");
   if (rows != nullptr) spec.rows = check_rows(*rows, spec.sources, complaints);
   const bool rows_are_known = complaints.empty();
-  spec.outputs = check_outputs(root.find("output"), spec.sources, spec.rows, spec.on_bad, folder, complaints);
+  spec.outputs = check_outputs(root.find("output"), spec.sources, spec.rows, spec.has_mask(), folder, complaints);
   const bool outputs_are_known = complaints.empty();
   if (const Node* python = root.find("python"))
     spec.python = check_python(*python, outputs_are_known ? &spec : nullptr, complaints);

@@ -102,7 +102,7 @@ void check_bound(const TableReader& reader, const VaryingSpec& varying, const Si
 }
 
 void refuse_too_many_tensors(const PipelineSpec& spec, int line, Complaints& complaints) {
-  size_t count = 1 + (spec.on_bad == OnBad::kMask ? 1 : 0);  // sample_id and mask
+  size_t count = 1 + (spec.has_mask() ? 1 : 0);  // sample_id and mask
   count += (spec.batch.lam.empty() ? 0 : 1) + (spec.batch.partner.empty() ? 0 : 1);
   for (const OutputSpec& output : spec.outputs) count += tensor_names(output).size();
   if (count > kBatchTensorsMax)

@@ -13,6 +13,7 @@ namespace spdld {
 enum class Trouble : uint8_t {
   kContent,    // bytes that can't be decoded: counted, substituted, masked or fatal as the user chose
   kTooLong,    // content that is longer than its output takes, and is to be left out for that
+  kDropped,    // user code leaves the sample out
   kTransient,  // a store that is down, EIO: never substituted
   kUsage,      // the request or the spec is wrong
   kNotFound,

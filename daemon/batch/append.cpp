@@ -54,6 +54,7 @@ uint64_t row_bytes_of(const Layout& layout, const Contents& contents, size_t ten
 
 void append(const Layout& theirs, const Contents& source, const Layout& own, Contents& target, const Cutting& cutting,
             std::vector<memory::SlotMemory::CopiedRange>& ranges) {
+  if (cutting.samples == 0) return;
   size_t k = 0;  // of the tensors that vary
   for (size_t tensor = 0; tensor < own.tensors().size(); tensor++) {
     const TensorPlace& place = own.tensors()[tensor];

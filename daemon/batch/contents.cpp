@@ -162,6 +162,46 @@ void write_parts(const Layout& layout, const Contents& contents, uint64_t valid,
   }
 }
 
+namespace {
+
+// Calls move(from, to, samples) for each stretch of present samples that has an absent one before it.
+template <typename Move>
+void for_each_moved(uint64_t count, std::span<const uint32_t> absent, Move move) {
+  for (size_t i = 0; i < absent.size(); i++) {
+    const uint64_t first = uint64_t{absent[i]} + 1;
+    const uint64_t end = i + 1 < absent.size() ? absent[i + 1] : count;
+    if (end > first) move(first, first - i - 1, end - first);
+  }
+}
+
+}  // namespace
+
+void close_gaps(const Layout& layout, Contents& contents, uint8_t* slot, uint64_t count,
+                std::span<const uint32_t> absent) {
+  if (absent.empty()) return;
+  size_t k = 0;  // of the tensors that vary
+  for (size_t tensor = 0; tensor < layout.tensors().size(); tensor++) {
+    const TensorPlace& place = layout.tensors()[tensor];
+    if (place.of) continue;
+    const auto at = [&](uint64_t sample) { return layout.sample_at(slot, tensor, sample, contents.shape); };
+    if (k == layout.varying().size() || layout.varying()[k] != tensor) {
+      for_each_moved(count, absent, [&](uint64_t from, uint64_t to, uint64_t samples) {
+        std::memmove(at(to), at(from), samples * layout.bytes_of(tensor, contents.shape));
+      });
+      continue;
+    }
+    const auto lengths = contents.lengths_of(layout, k++);
+    for_each_moved(count, absent, [&](uint64_t from, uint64_t to, uint64_t samples) {
+      for (uint64_t i = 0; i < samples; i++) {
+        std::memmove(at(to + i), at(from + i), lengths[from + i] * layout.value_bytes(tensor));
+        lengths[to + i] = lengths[from + i];
+      }
+    });
+    const auto rest = lengths.subspan(count - absent.size(), absent.size());
+    std::fill(rest.begin(), rest.end(), 0);
+  }
+}
+
 void pack(const Layout& layout, Contents& contents, uint8_t* slot, uint64_t valid) {
   if (layout.varying().empty()) return;
   set_views(layout, contents, valid, true);

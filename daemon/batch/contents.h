@@ -39,6 +39,11 @@ void clear(const Layout& layout, Contents& contents, uint32_t shape = 0);
 // `is_dense`: rows of padded tensors lie one after the other; else each row lies at its sample's place.
 void set_views(const Layout& layout, Contents& contents, uint64_t valid, bool is_dense);
 
+// Moves samples towards the slot's start, into the places of the absent ones before them, with their lengths. `absent`:
+// ascending, of `count` samples. Precondition: the tensors that describe others are still to be written.
+void close_gaps(const Layout& layout, Contents& contents, uint8_t* slot, uint64_t count,
+                std::span<const uint32_t> absent);
+
 // Moves the samples of tensors that vary together, fills padding in, and writes offsets, lengths and masks. `slot`: the
 // memory where the samples were written. Precondition: no length is above Layout::length_max().
 void pack(const Layout& layout, Contents& contents, uint8_t* slot, uint64_t valid);

@@ -13,6 +13,7 @@ proto::ErrorCode code_of(Trouble trouble) {
   switch (trouble) {
     case Trouble::kContent:
     case Trouble::kTooLong:
+    case Trouble::kDropped:
     case Trouble::kTransient:
       return proto::ErrorCode::failed;
     case Trouble::kUsage:
@@ -173,7 +174,8 @@ flatbuffers::Offset<Texts> missing_of(FlatBufferBuilder& builder, const Attached
 }
 
 // The numbers of kinds are the same.
-static_assert(static_cast<int>(proto::BadKind::too_long) == static_cast<int>(batch::FlawKind::kTooLong) &&
+static_assert(static_cast<int>(proto::BadKind::dropped) == static_cast<int>(batch::FlawKind::kDropped) &&
+              static_cast<int>(proto::BadKind::too_long) == static_cast<int>(batch::FlawKind::kTooLong) &&
               static_cast<int>(proto::BadKind::unsupported) == static_cast<int>(batch::FlawKind::kUnsupported));
 using BadReasons = flatbuffers::Vector<flatbuffers::Offset<proto::BadReason>>;
 // Each reason once, in the order of the batch's samples.
@@ -345,16 +347,18 @@ void SessionReply::on_ready(const batch::Batch& batch, uint64_t generation, uint
   message.add_slot(batch.slot->index);
   message.add_generation(generation);
   message.add_position(position);
-  message.add_valid(batch.slice.count);
+  message.add_valid(batch.valid());
   message.add_tensors(described);
   message.add_range(&range);
   message.add_substituted(static_cast<uint32_t>(batch.substituted.size()));
   message.add_masked(static_cast<uint32_t>(batch.masked.size()));
-  message.add_padded(static_cast<uint32_t>(batch.slice.padded));
+  message.add_padded(static_cast<uint32_t>(batch.padded()));
   message.add_source_counts(of_source);
   message.add_unsupported(count_of(batch, batch::FlawKind::kUnsupported));
   message.add_too_long(count_of(batch, batch::FlawKind::kTooLong));
   message.add_bad(bad);
+  message.add_absent(static_cast<uint32_t>(batch.absent.size()));
+  message.add_dropped(count_of(batch, batch::FlawKind::kDropped));
   session->send(proto::finish(builder, Body::Ready, message.Finish()));
 }
 

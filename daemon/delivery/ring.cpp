@@ -93,18 +93,21 @@ bool Ring::has_room() const {
   return any_free && in_use() < room_max();
 }
 
-// The lowest free slot: no more of them are touched than the trainers and the loader need. A shared ring that
-// has touched as many takes the slot with the oldest batch.
+// The lowest free slot: no more of them are touched than the trainers and the loader need. A shared ring that has
+// touched as many, or keeps more batches than it promises to late jobs, takes the slot with the oldest batch.
 batch::Slot* Ring::take_free() {
   if (!has_room()) return nullptr;
-  size_t given_up = 0;  // to readers that have gone
-  for (const SlotRecord& slot : records_)
+  size_t given_up = 0, kept = 0;  // given_up: to readers that have gone
+  for (const SlotRecord& slot : records_) {
     given_up += slot.state == SlotState::kLeased && !is_held(slot) && !is_awaited(slot);
+    kept += slot.state == SlotState::kKept;
+  }
+  const bool keeps_enough = is_shared() && kept > depth_;
   const size_t touched_max = is_shared() ? room_max() + depth_ + given_up : records_.size();
   SlotRecord* chosen = nullptr;
   for (size_t i = 0; i < records_.size(); i++) {
     SlotRecord& slot = records_[i];
-    if (slot.state == SlotState::kFree && (i < touched_max || !chosen)) {
+    if (slot.state == SlotState::kFree && !keeps_enough && (i < touched_max || !chosen)) {
       chosen = &slot;
       break;
     }
@@ -131,7 +134,7 @@ void Ring::filled(const batch::Batch& batch) {
   ready_sum_ += ready;
   ready_low_ = std::min(ready_low_.value_or(UINT32_MAX), static_cast<uint32_t>(ready));
   statistics_.batches++;
-  statistics_.samples += batch.slice.count;
+  statistics_.samples += batch.valid();
   statistics_.fill_ns.record(batch.fill_ns);
   for (auto& [id, record] : readers_)
     if (record.is_here()) serve(id, record);

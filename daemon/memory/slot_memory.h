@@ -24,7 +24,7 @@ constexpr bool on_gpu(MemoryKind kind) { return kind == MemoryKind::kCudaIpc || 
 // How a reader in another process may map the memory.
 enum class Access : uint8_t {
   kWritable,     // its only reader may change the pixels in place
-  kCopyOnWrite,  // sealed: several readers, each with its own copy of a page that it writes
+  kCopyOnWrite,  // several readers, who can't write to it: each has its own copy of a page that it writes
 };
 
 // The data that is sent to the trainer at attach.
@@ -82,6 +82,11 @@ class SlotMemory {
   virtual void publish(std::span<const Range> counts, Published published) = 0;
   // Any thread: the content is of no use.
   virtual void abandon() = 0;
+  // A descriptor for processes that write samples into the slot themselves, in the place of the daemon (daemon/user):
+  // they may map it writable. Owned by the slot; -1: its memory is not of that kind. Any thread.
+  virtual int lend() { return -1; }
+  // It was lent: its borrowers may write to it for as long as they live, so that it is no later ring's. Any thread.
+  virtual bool is_lent() const { return false; }
   // Why this memory is lost (its GPU failed); none: it is sound. Any thread.
   virtual std::optional<Error> trouble() const { return std::nullopt; }
 };

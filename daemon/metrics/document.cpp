@@ -61,7 +61,7 @@ Json document_of(const StageFigures& stage, const Style& style) {
 }
 
 Json document_of(const OperationFigures& operation, const Style& style) {
-  return with({{"output", operation.output}, {"op", operation.op}}, operation, style);
+  return with({{"output", operation.output}, {"op", operation.op}, {"stage", operation.stage}}, operation, style);
 }
 
 Json document_of(const CacheFigures& cache, const Style& style) {
@@ -122,6 +122,7 @@ Json document_of(const NodeFigures& node, const Style& style) {
 }  // namespace
 
 Json totals_of(const StageFigures& stage) { return document_of(stage, Style()); }
+Json totals_of(const OperationFigures& operation) { return document_of(operation, Style()); }
 Json totals_of(const CacheFigures& cache) { return document_of(cache, Style()); }
 Json totals_of(const RingFigures& ring) { return document_of(ring, Style()); }
 Json totals_of(const PipelineFigures& pipeline) { return document_of(pipeline, Style()); }

@@ -11,6 +11,7 @@ namespace spdld::metrics {
 // Numbers in all: counters as they stand, times in seconds ("busy_s"), distributions by mean and quantiles
 // ("fill_p50_us").
 config::Json totals_of(const StageFigures& stage);
+config::Json totals_of(const OperationFigures& operation);
 config::Json totals_of(const CacheFigures& cache);
 config::Json totals_of(const RingFigures& ring);
 config::Json totals_of(const PipelineFigures& pipeline);

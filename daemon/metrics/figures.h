@@ -43,8 +43,9 @@ struct Times {
 // An operation of a pipeline's outputs, or a part of one. Its time is measured for one sample in many.
 struct OperationFigures {
   std::string output = {}, op = {};
-  uint64_t samples = 0;  // that were measured
-  uint64_t busy_ns = 0;  // in which these samples were worked on
+  uint64_t samples = 0;    // that were measured
+  uint64_t busy_ns = 0;    // in which these samples were worked on
+  std::string stage = {};  // that does it; empty: the stages on the pool
 };
 
 struct StageFigures {
@@ -96,6 +97,7 @@ struct PipelineFigures {
   uint64_t uid = 0;
   uint64_t batches = 0, samples = 0;
   uint64_t substituted = 0, masked = 0, damaged = 0, unsupported = 0, too_long = 0;
+  uint64_t absent = 0, dropped = 0;
   uint64_t cpu_ns = 0;
   uint64_t in_flight_bytes = 0, in_flight_bytes_max = 0, in_flight_waits = 0;
   uint64_t lent_bytes = 0, lent_bytes_max = 0, lent_waits = 0;  // memory that samples were lent for decoding
@@ -269,7 +271,7 @@ template <>
 struct Schema<PipelineFigures> {
   using Figures = PipelineFigures;
   static constexpr std::string_view kName = "pipeline";
-  static constexpr std::array<Number<Figures>, 18> kNumbers = {{
+  static constexpr std::array<Number<Figures>, 20> kNumbers = {{
       {"uid", MetricType::kLevel, Unit::kCount, &Figures::uid, "The user who opened the pipeline."},
       {"batches", MetricType::kCounter, Unit::kCount, &Figures::batches, "Batches that were handed to rings."},
       {"samples", MetricType::kCounter, Unit::kCount, &Figures::samples, "Samples that were handed to rings."},
@@ -279,6 +281,9 @@ struct Schema<PipelineFigures> {
       {"unsupported", MetricType::kCounter, Unit::kCount, &Figures::unsupported,
        "Samples in a format that is not decoded."},
       {"too_long", MetricType::kCounter, Unit::kCount, &Figures::too_long, "Samples that were left out as too long."},
+      {"dropped", MetricType::kCounter, Unit::kCount, &Figures::dropped, "Samples that user code dropped."},
+      {"absent", MetricType::kCounter, Unit::kCount, &Figures::absent,
+       "Samples that were left out and that nothing replaced."},
       {"cpu", MetricType::kCounter, Unit::kNanoseconds, &Figures::cpu_ns, "CPU time of the decode threads."},
       {"in_flight_bytes", MetricType::kLevel, Unit::kBytes, &Figures::in_flight_bytes,
        "Bytes that are read and not decoded."},

@@ -129,7 +129,8 @@ void add(OfPipelines& all, const PipelineFigures& pipeline) {
   add(all.pipelines, {name}, pipeline);
   for (const auto& stage : pipeline.stages) add(all.stages, {name, {"stage", stage.name}}, stage);
   for (const auto& operation : pipeline.operations)
-    add(all.operations, {name, {"output", operation.output}, {"operation", operation.op}}, operation);
+    add(all.operations, {name, {"output", operation.output}, {"operation", operation.op}, {"stage", operation.stage}},
+        operation);
   for (const auto& cache : pipeline.caches)
     add(all.caches, {name, {"field", cache.field}, {"form", cache.form}}, cache);
   for (const auto& ring : pipeline.rings) add(all.rings, {name, {"rank", std::to_string(ring.rank)}}, ring);

@@ -8,7 +8,7 @@ namespace {
 
 // The numbers that tell a part from the other parts of its list.
 auto key_of(const StageFigures& part) { return std::tie(part.name); }
-auto key_of(const OperationFigures& part) { return std::tie(part.output, part.op); }
+auto key_of(const OperationFigures& part) { return std::tie(part.stage, part.output, part.op); }
 auto key_of(const CacheFigures& part) { return std::tie(part.field, part.form); }
 auto key_of(const ReaderFigures& part) { return std::tie(part.pid, part.group, part.name); }
 auto key_of(const RingFigures& part) {

@@ -217,7 +217,7 @@ class Judge {
     const StageAccount& account = of.stage->account;
     trust(of.use, std::max(stages_use(&of), rates_.copy_use));
     if (of.own_part < kOwnPart) return on_other_pipelines(of);
-    const std::string dear = account.runs_operations ? dearest() : "";
+    const std::string dear = dearest(*of.stage);
     say(is_remote(of) ? limiter::kStore : std::string_view(of.stage->name),
         (is_remote(of) ? "The store " + pipeline_.store : account.work) + " is busy " + percent(of.use) +
             " of the time " + account.at + " " + account.lanes(of.stage->lanes) + " (" + duration(of.sample_s) +
@@ -340,11 +340,12 @@ class Judge {
             rates_.now > 0 ? std::max(1.0, most / rates_.now) : 0);
   }
 
-  // The two operations that take the most: ": decode-image 61 %, resample 30 %".
-  std::string dearest() const {
+  // The two operations of a stage that take the most: ": decode-image 61 %, resample 30 %".
+  std::string dearest(const StageFigures& stage) const {
+    const std::string_view does = stage.account.runs_operations ? std::string_view() : stage.name;
     std::vector<const OperationFigures*> sorted;
     for (const OperationFigures& operation : pipeline_.operations)
-      if (share_of(operation) > 0) sorted.push_back(&operation);
+      if (operation.stage == does && share_of(operation) > 0) sorted.push_back(&operation);
     std::sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) { return mean_of(*a) > mean_of(*b); });
     std::string text;
     for (size_t i = 0; i < std::min<size_t>(sorted.size(), 2); i++)
@@ -352,10 +353,11 @@ class Judge {
     return text;
   }
 
-  // Of the time of all operations on a sample.
+  // Of the time of all operations of its stage on a sample.
   double share_of(const OperationFigures& operation) const {
     double all = 0;
-    for (const OperationFigures& one : pipeline_.operations) all += mean_of(one);
+    for (const OperationFigures& one : pipeline_.operations)
+      if (one.stage == operation.stage) all += mean_of(one);
     return all > 0 ? mean_of(operation) / all : 0;
   }
 

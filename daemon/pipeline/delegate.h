@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "daemon/media/carried.h"
+#include "daemon/memory/slot_memory.h"
 #include "daemon/pipeline/errand.h"
 #include "daemon/pipeline/stage.h"
 #include "daemon/source/fetching/fetcher.h"
@@ -32,6 +33,9 @@ class Delegate {
     std::unique_ptr<source::Fetcher> fetcher;
     StageAccount account;  // of the first stage then
   };
+  // The slot, in which its stages may have had samples written by others (SlotMemory::lend), is filled no more by its
+  // stream, and may soon be gone. Never blocks.
+  virtual void end_lending(const memory::SlotMemory& /*slot*/) {}
   // `others` outlives the fetcher. None: the executor makes none.
   virtual std::optional<Supply> make_supply(source::Fetcher& /*others*/) { return std::nullopt; }
 };

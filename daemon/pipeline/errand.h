@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,9 +28,17 @@ struct Errand {
 // The making of a source's items, in place of reading its samples' bytes: `output` is the source's name, and its one
 // operation has the source's parameters.
 struct Making : Errand {
+  static constexpr size_t kPlacedMax = 8;  // values that may be placed: the first ones
+
   uint64_t items = 0;
   // Of an item, in the order in which a record (proto/crew/record.h) holds them.
   std::vector<config::NamedValueType> values;
+  // By value: the tensor of a batch whose rows are such values as they are, where nothing else is made of them; none:
+  // the value goes through a chain.
+  std::vector<std::optional<size_t>> tensors;
+
+  // The value may be written straight into a batch.
+  bool may_place(size_t value) const { return value < tensors.size() && tensors[value].has_value(); }
 };
 
 }  // namespace spdld::pipeline

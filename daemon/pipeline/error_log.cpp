@@ -10,7 +10,7 @@ void ErrorLog::add(uint64_t sample, uint64_t epoch, std::string_view name, std::
                    batch::FlawKind kind) {
   std::string kept_reason = cut_text(reason, kTextBytesMax);
   std::lock_guard lock(mutex_);
-  total_++;
+  if (kind != batch::FlawKind::kDropped) total_++;
   const auto now = std::chrono::system_clock::now();
   const auto same = std::find_if(entries_.begin(), entries_.end(),
                                  [&](const BadSample& e) { return e.sample == sample && e.reason == kept_reason; });
@@ -23,7 +23,12 @@ void ErrorLog::add(uint64_t sample, uint64_t epoch, std::string_view name, std::
     entries_.push_back(std::move(again));
     return;
   }
-  if (entries_.size() == kEntriesMax) entries_.pop_front();
+  if (entries_.size() == kEntriesMax) {
+    const auto left_out =
+        std::find_if(entries_.begin(), entries_.end(), [](const BadSample& e) { return batch::is_left_out(e.kind); });
+    if (left_out == entries_.end() && batch::is_left_out(kind)) return;
+    entries_.erase(left_out == entries_.end() ? entries_.begin() : left_out);
+  }
   entries_.push_back({now, now, sample, epoch, epoch, 1, cut_text(name, kTextBytesMax), std::move(kept_reason), kind});
 }
 

@@ -1,6 +1,7 @@
-// The samples whose content was bad, for `spdlctl errors`. Equal (sample, reason) are counted together; when the log is
-// full the oldest entries go, but the total still counts them. Names and reasons are cut, so the log's memory is
-// bounded whatever a data set holds. Any thread.
+// The samples whose content was bad or that were left out, for `spdlctl errors`. Equal (sample, reason) are counted
+// together. When the log is full the oldest entries go, the entries of left-out samples first; but the total still
+// counts them. It does not count samples that user code dropped, since these may be most of a data set.
+// Names and reasons are cut, so the log's memory is bounded whatever a data set holds. Any thread.
 #pragma once
 
 #include <chrono>

@@ -17,6 +17,11 @@ bool asks_for_parts(const Passage& passage) {
                      [](const auto& field) { return field.want == source::FieldFetch::Want::kParts; });
 }
 
+uint64_t bytes_in(const Passage& passage, size_t i) {
+  const bool is_placed = i < passage.fields.size() && passage.fields[i].is_placed;
+  return is_placed ? passage.fields[i].content_bytes : passage.bytes_of(i).size();
+}
+
 }  // namespace
 
 StageAccount account_of_fetch(bool is_remote) {
@@ -69,9 +74,10 @@ void FetchStage::on_fetched(source::FetchRequest& request) {
 
 void FetchStage::note(Passage& passage) {
   statistics_.duration_ns.record(passage.duration_ns);
-  if (!passage.ok) return statistics_.failures.add();
+  const bool is_dropped = !passage.ok && passage.error.trouble == Trouble::kDropped;
+  if (!passage.ok && !is_dropped) return statistics_.failures.add();
   if (!std::exchange(passage.is_counted, true)) statistics_.samples.add();
-  for (size_t i = 0; i < passage.bytes.size(); ++i) statistics_.bytes.add(passage.bytes_of(i).size());
+  for (size_t i = 0; passage.ok && i < passage.bytes.size(); ++i) statistics_.bytes.add(bytes_in(passage, i));
 }
 
 // A store's sample is with several threads while it is fetched; a file is read by this one.
@@ -85,7 +91,7 @@ void FetchStage::trace_read(const Passage& passage) {
 
 void FetchStage::trace(trace::What what, const Passage& passage, uint64_t start_ns, uint64_t end_ns) const {
   uint64_t bytes = 0;
-  for (size_t i = 0; passage.ok && i < passage.fields.size(); ++i) bytes += passage.bytes_of(i).size();
+  for (size_t i = 0; passage.ok && i < passage.fields.size(); ++i) bytes += bytes_in(passage, i);
   trace::note(subject_, {.start_ns = start_ns,
                          .duration_ns = end_ns - start_ns,
                          .batch = passage.batch_number,

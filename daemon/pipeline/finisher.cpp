@@ -31,7 +31,8 @@ class OfPipeline final : public Finisher {
   // Samples that pack() has moved can't be moved again, so pack() may use the daemon's reserve of memory, and is not
   // called twice.
   Status pack(const batch::Batch& batch, uint8_t* memory) const try {
-    batch::pack(layout_, batch.slot->contents, memory, batch.slice.count);
+    batch::close_gaps(layout_, batch.slot->contents, memory, batch.slice.count, batch.absent);
+    batch::pack(layout_, batch.slot->contents, memory, batch.valid());
     return Done{};
   } catch (const std::bad_alloc&) {
     return Error{Trouble::kInternal, "there was no memory left to put a batch together"};
@@ -44,7 +45,8 @@ class OfPipeline final : public Finisher {
 }  // namespace
 
 std::unique_ptr<Finisher> make_finisher(const Pipeline& pipeline, const batch::Layout& layout) {
-  if (layout.varying().empty() && pipeline.spec().batch.ops.empty()) return nullptr;
+  const bool may_have_gaps = pipeline.spec().drops_by() == config::OnDrop::kShorter;
+  if (layout.varying().empty() && pipeline.spec().batch.ops.empty() && !may_have_gaps) return nullptr;
   return std::make_unique<OfPipeline>(pipeline.spec(), layout);
 }
 

@@ -1,5 +1,5 @@
 // The work that is left on a batch when all of its samples are there: operations on the batch as a whole, and samples
-// that must lie close together. A stream has a finisher only where there is such work.
+// that must lie close together. A stream has a finisher only where there may be such work.
 #pragma once
 
 #include <memory>

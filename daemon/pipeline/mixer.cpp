@@ -138,13 +138,14 @@ Mixer::Work Mixer::work_for(const batch::Batch& batch) const {
   work.shade.resize(sizes.shade);
   work.canvas.resize(sizes.canvas);
   work.partners.reserve(partners_max_);
-  work.is_masked.resize(batch.slice.count);
+  work.is_apart.resize(batch.slice.count);
   return work;
 }
 
 void Mixer::run(const batch::Batch& batch, uint8_t* memory) const {
   Work work = work_for(batch);
-  for (const uint32_t index : batch.masked) work.is_masked[index] = true;
+  for (const auto* marked : {&batch.masked, &batch.absent})
+    for (const uint32_t index : *marked) work.is_apart[index] = true;
   for (uint64_t i = 0; i < batch.slice.count; i++) {
     if (lam_) *reinterpret_cast<float*>(layout_.sample_at(memory, *lam_, i)) = 1;
     if (partner_)
@@ -155,7 +156,7 @@ void Mixer::run(const batch::Batch& batch, uint8_t* memory) const {
     const uint64_t end = std::min(first + to_end, batch.slice.count);
     work.group.clear();
     for (uint64_t i = first; i < end; i++)
-      if (!work.is_masked[i]) work.group.push_back({.index = i});
+      if (!work.is_apart[i]) work.group.push_back({.index = i});
     first = end;
     if (work.group.size() < 2) continue;
     draw_group(batch, memory, work);

@@ -5,8 +5,8 @@
 // several partners takes the samples before that one, too. Where each sample has several rows, one after another
 // (`repeats`), its partners are `repeats` rows apart: no sample is mixed with itself. So nothing depends on how the
 // epoch is cut into batches and ranks, as long as no cut goes through a group (daemon/sampler/sharding.h). The epoch's
-// last group may be shorter. A masked sample is left out of its group; a sample of a group that has too few others for
-// its operation stays as it is.
+// last group may be shorter. A masked or absent sample is left out of its group; a sample of a group that has too few
+// others for its operation stays as it is.
 //
 // Which operation mixes a sample, and all that the operation draws, is keyed by (seed, epoch, position): positions are
 // numbered the same for every batch size and every number of ranks, and differ where a sample comes twice in an epoch.
@@ -66,7 +66,7 @@ class Mixer {
     size_t first_taken = 0, taken = 0;  // of Work::taken: the rows of its lists
   };
   struct Work {
-    std::vector<bool> is_masked;
+    std::vector<bool> is_apart;  // by sample: it is masked, or absent
     std::vector<Member> group;
     std::vector<mixing::ListRows> rows;  // of the group's members, in one tensor, as they were
     std::vector<uint8_t> scratch;        // the rows of a group's last members as they were

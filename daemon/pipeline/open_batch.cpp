@@ -15,7 +15,8 @@ constexpr uint64_t kShortest = 8;
 void OpenBatch::open(const batch::Batch& of, Steps::Step its_step, uint64_t now_ns) {
   batch = of;
   step = std::move(its_step);
-  memory = batch.slot->memory->fill_address();
+  slot_memory = batch.slot->memory.get();
+  memory = slot_memory->fill_address();
   start_ns = now_ns;
   remaining_ = batch.slice.count;
   returned_.clear();
@@ -42,6 +43,11 @@ SampleRange OpenBatch::take_first(uint64_t most, unsigned threads) {
   const SampleRange one{last.first++, 1};
   if (--last.count == 0) returned_.pop_back();
   return one;
+}
+
+void OpenBatch::begin_finishing() {
+  std::sort(batch.absent.begin(), batch.absent.end());
+  state_.change(Filling::kFinishing);
 }
 
 uint64_t OpenBatch::abandon() {

@@ -52,7 +52,7 @@ class OpenBatch {
   void give_back(const SampleRange& range) { returned_.push_back(range); }
   // Its samples are of no use any more. Returns how many of them nobody will take.
   uint64_t abandon();
-  void begin_finishing() { state_.change(Filling::kFinishing); }  // precondition: is_whole()
+  void begin_finishing();  // precondition: is_whole()
   void end_finishing() { state_.change(Filling::kFinished); }
   Filling state() const { return state_; }
   // Takes `count` off the samples that are not finished.
@@ -67,6 +67,7 @@ class OpenBatch {
   // Constant while the batch is open.
   Steps::Step step;
   uint8_t* memory = nullptr;  // of the slot, where samples are written
+  memory::SlotMemory* slot_memory = nullptr;
   uint64_t start_ns = 0;
   // Its lists are under the stream's lock.
   batch::Batch batch;

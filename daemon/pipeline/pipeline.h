@@ -54,12 +54,22 @@ struct Resources {
 };
 
 struct PipelineStatistics {
-  Counter batches, samples;     // handed to rings
-  Counter substituted, masked;  // samples
-  // Samples found so, substitutes as well. A sample that is too long and left out is no bad content.
-  Counter damaged, unsupported, too_long;
+  Counter batches, samples;             // handed to rings
+  Counter substituted, masked, absent;  // samples
+  // Samples found so, substitutes as well. The last two are left out, and are no bad content.
+  Counter damaged, unsupported, too_long, dropped;
   Counter& found_as(batch::FlawKind kind) {
-    return kind == batch::FlawKind::kTooLong ? too_long : kind == batch::FlawKind::kUnsupported ? unsupported : damaged;
+    switch (kind) {
+      case batch::FlawKind::kUnsupported:
+        return unsupported;
+      case batch::FlawKind::kTooLong:
+        return too_long;
+      case batch::FlawKind::kDropped:
+        return dropped;
+      case batch::FlawKind::kDamaged:
+        break;
+    }
+    return damaged;
   }
   // Samples whose fetch is to be tried again, and samples whose fetch is tried again: above 0 the pipeline is degraded.
   Gauge waiting_out_faults, asked_again;
@@ -129,6 +139,12 @@ class Pipeline {
   // The memory of what an errand takes and gives.
   media::ScratchMemory& scratch_of(const Errand& errand) const {
     return delegates_.find(errand.executor)->second->scratch();
+  }
+  // Other executors work for it, which may be lent its slots.
+  bool has_delegates() const { return !delegates_.empty(); }
+  // Nothing is written into the slot any more, until a stream fills it anew.
+  void end_lending(const memory::SlotMemory& slot) const {
+    for (const auto& [executor, delegate] : delegates_) delegate->end_lending(slot);
   }
   // The way of each of its samples, from first to last.
   const Stages& stages() const { return stages_; }

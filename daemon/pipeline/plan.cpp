@@ -54,12 +54,13 @@ Plan::Plan(const config::PipelineSpec& spec, const source::Listing& listing, con
   asked_ = std::move(views.asked);
   note_representations();
   note_shared();
+  note_placed(spec.outputs, listing);
   if (!spec.batch.lam.empty()) add_rows(spec.batch.lam, config::DType::kFloat32, {});
   if (!spec.batch.partner.empty()) add_rows(spec.batch.partner, config::DType::kInt64, {});
   for (const auto& op : spec.batch.ops)
     batch_code_.push_back(op.op + " " + std::to_string(config::find_batch_operation(op.op)->version));
   sample_id_ = add_rows("sample_id", config::DType::kInt64, {});
-  if (spec.on_bad == config::OnBad::kMask) mask_ = add_rows("mask", config::DType::kUint8, {});
+  if (spec.has_mask()) mask_ = add_rows("mask", config::DType::kUint8, {});
 }
 
 size_t Plan::add_tensor(batch::TensorPlace tensor) {
@@ -374,6 +375,7 @@ Status Plan::begin(const Output& output, const Sample& sample, DecodeContext& co
 
 Status Plan::run_output(const Output& output, const Sample& sample, const Draws& draws, DecodeContext& context,
                         const Target& target) const {
+  if (output.fetched && sample.fields[*output.fetched].is_placed) return Done{};
   Start start;
   if (const Status begun = begin(output, sample, context, start); !begun) return begun;
   std::optional<ShelfKeeper> keeper;

@@ -163,6 +163,9 @@ class Plan {
   size_t add_varying(const config::OutputSpec& spec, const config::Signature& end, uint64_t length_max);
   void note_representations();
   void note_shared();
+  void note_placed(std::span<const config::OutputSpec> specs, const source::Listing& listing);
+  std::optional<size_t> tensor_of(const config::NamedValueType& value, std::span<const config::OutputSpec> specs,
+                                  const source::Listing& listing) const;
 
   void clear_lengths(const Target& target) const;
   static void open_length(const Output& output, const Target& target, media::TensorOut& out);
@@ -189,7 +192,7 @@ class Plan {
   std::vector<batch::TensorPlace> tensors_;
   std::vector<Output> outputs_;
   std::vector<Errand> errands_;
-  const std::vector<Making> makings_;
+  std::vector<Making> makings_;
   std::vector<size_t> order_;            // in which a sample runs the outputs
   std::vector<size_t> asked_;            // the outputs whose boxes decide the geometry of their view
   std::vector<size_t> shared_;           // the outputs that start from a field with others, or that have an index

@@ -70,6 +70,32 @@ std::vector<Making> Plan::makings_of(const config::PipelineSpec& spec) {
   return all;
 }
 
+// Nothing else may read the value, since it is in the batch alone then. The daemon looks at each bool.
+std::optional<size_t> Plan::tensor_of(const config::NamedValueType& value, std::span<const config::OutputSpec> specs,
+                                      const source::Listing& listing) const {
+  std::optional<size_t> found;
+  for (size_t i = 0; i < outputs_.size(); i++) {
+    const Output& output = outputs_[i];
+    if (!output.fetched || listing.fields()[output.field].name != value.name) continue;
+    const bool copies = !found && !output.json && specs[i].ops.size() == 1 && output.tensors.size() == 1 &&
+                        config::find_operation(specs[i].ops.front().op)->copies_values;
+    if (!copies) return std::nullopt;
+    found = output.tensors.front();
+  }
+  if (!found || !value.type.dtype || *value.type.dtype == config::DType::kBool) return std::nullopt;
+  const batch::TensorPlace& tensor = tensors_[*found];
+  const bool is_same = tensor.role == batch::Role::kRows && !tensor.padding && tensor.shapes.empty() &&
+                       tensor.dtype == *value.type.dtype && tensor.sample_shape == value.type.shape;
+  return is_same ? found : std::nullopt;
+}
+
+void Plan::note_placed(std::span<const config::OutputSpec> specs, const source::Listing& listing) {
+  if (has_rows_) return;  // its samples are parts of items
+  for (Making& making : makings_)
+    for (size_t i = 0; i < std::min(making.values.size(), Making::kPlacedMax); i++)
+      making.tensors.push_back(tensor_of(making.values[i], specs, listing));
+}
+
 size_t Plan::turns() const {
   size_t last = 0;
   for (const Errand& errand : errands_) last = std::max(last, errand.turn);

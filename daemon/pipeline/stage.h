@@ -97,14 +97,15 @@ struct Passage : source::FetchRequest {
 
   Walker* walker = nullptr;
   const batch::Layout* layout = nullptr;
-  uint8_t* slot = nullptr;              // the memory that is filled
-  uint64_t index = 0;                   // in the batch
-  batch::Contents* contents = nullptr;  // of the batch: takes the sample's lengths
-  uint64_t pass = 0;                    // of its random draws
-  uint64_t batch_number = 0;            // batch::Batch::number, as the following for recordings alone
-  uint64_t fetch_since_ns = 0;          // when a fetcher was asked for its bytes; 0: not recorded
-  bool is_again = false;                // after kAgain: its fields say what is to be fetched
-  bool is_counted = false;              // among the samples that were fetched
+  uint8_t* slot = nullptr;                    // the memory that is filled
+  memory::SlotMemory* slot_memory = nullptr;  // whose memory that is; null: nobody else can write to it
+  uint64_t index = 0;                         // in the batch
+  batch::Contents* contents = nullptr;        // of the batch: takes the sample's lengths
+  uint64_t pass = 0;                          // of its random draws
+  uint64_t batch_number = 0;                  // batch::Batch::number, as the following for recordings alone
+  uint64_t fetch_since_ns = 0;                // when a fetcher was asked for its bytes; 0: not recorded
+  bool is_again = false;                      // after kAgain: its fields say what is to be fetched
+  bool is_counted = false;                    // among the samples that were fetched
 
   SpareTime* spare = nullptr;  // of its stream, which has some; null: it has none
 
@@ -158,9 +159,16 @@ class Stage {
   void on_fault(int64_t samples) { statistics_.waiting_out_faults.add(samples); }  // they begin or end to wait it out
   // How long it has worked on this pipeline's samples, summed over all that work at once.
   virtual uint64_t busy_ns() const = 0;
+  // Its operations of an output, by names that tell them apart there, where it does not do them on the pool: how many
+  // samples each has worked on, and for how long in all. Any thread.
+  using OperationVisitor =
+      std::function<void(const std::string& output, std::string_view name, uint64_t samples, uint64_t busy_ns)>;
+  virtual void for_each_operation(const OperationVisitor& /*visit*/) const {}
   // For recordings: how many of this pipeline's samples or tasks wait in it now, or are worked on by somebody else.
   // Samples from before the recording need not count.
   virtual uint64_t waiting() const { return statistics_.waiting.level(); }
+  // How many samples more than other stages need it must have at once for its workers to be busy.
+  virtual uint64_t further_samples() const { return 0; }
   // On how many samples, of all pipelines, it works at once now.
   virtual unsigned concurrency() const = 0;
 

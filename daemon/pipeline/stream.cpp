@@ -10,8 +10,10 @@ namespace spdld::pipeline {
 namespace {
 
 // Enough to keep every pool thread fed while as many samples again are being fetched, by as many reads as there may be.
-size_t window_of(const Resources& resources, uint64_t batch_size, size_t slots) {
-  const size_t wanted = 16 + 4 * resources.pool.threads() + resources.fetch_max;
+size_t window_of(const Pipeline& pipeline, uint64_t batch_size, size_t slots) {
+  const Resources& resources = pipeline.resources();
+  size_t wanted = 16 + 4 * resources.pool.threads() + resources.fetch_max;
+  for (const auto& stage : pipeline.stages()) wanted += stage->further_samples();
   return std::clamp<size_t>(wanted, 1, std::max<size_t>(batch_size * slots, 1));
 }
 
@@ -31,7 +33,7 @@ Stream::Stream(std::shared_ptr<Pipeline> pipeline, const sampler::Sharding& shar
       threads_(pipeline_->resources().pool.threads()),
       opens_(slots),
       steps_(make_steps(*pipeline_, sharding, start, *this)) {
-  const size_t window = window_of(pipeline_->resources(), sharding.batch_size(), slots);
+  const size_t window = window_of(*pipeline_, sharding.batch_size(), slots);
   for (size_t i = 0; i < window; i++) {
     tasks_.push_back(std::make_unique<Task>(*this));
     idle_.push_back(tasks_.back().get());
@@ -334,7 +336,7 @@ void Stream::settle(OpenBatch& open) {
     const batch::Batch& batch = in_order_.front()->batch;
     in_order_.pop_front();
     pipeline_->statistics().batches.add();
-    pipeline_->statistics().samples.add(batch.slice.count);
+    pipeline_->statistics().samples.add(batch.valid());
     observer_.on_batch(batch);
   }
   if (in_order_.empty() && steps_->has_next()) spare_.on_full(monotonic_ns());
@@ -395,6 +397,8 @@ void Stream::fail_locked(const Error& error) {
 void Stream::tell_if_quiet() {
   if (!stopped_ || quiet_told_ || steps_->awaits_order() || idle_.size() != tasks_.size()) return;
   quiet_told_ = true;
+  for (const OpenBatch& open : opens_)
+    if (open.slot_memory != nullptr) pipeline_->end_lending(*open.slot_memory);
   observer_.on_quiet();
 }
 

@@ -88,6 +88,10 @@ class Stream final : public SeekableFiller, private Passage::Walker, private Ord
   Stage& stage_of_turn(size_t stage) const;
   void note_flaw(Task& task, const Error& error, const std::string& name);
   void substitute(Task& task);
+  // A sample that can't be used, or is left out, comes to this.
+  enum class Fate : uint8_t { kSubstituted, kMasked, kAbsent, kFails };
+  Fate fate_of(const Task& task, bool is_left_out) const;
+  static Error no_substitute(const Task& task, const Error& error, const std::string& name);
   enum class Parked : uint8_t { kYes, kTooLong, kUnwanted };
   Parked park(Task& task, bool for_memory, size_t from);
   void note_parked(const Task& task, int64_t sign);

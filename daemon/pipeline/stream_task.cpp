@@ -74,6 +74,7 @@ void Stream::Task::begin_sample(SpareTime* spare_time) {
   index = cursor.index();
   batch_number = open.batch.number;
   slot = open.memory;
+  slot_memory = open.slot_memory;
   contents = &open.batch.slot->contents;
   spare = spare_time;
   progress.begin_sample();

@@ -48,6 +48,10 @@ class Cursor {
   void count_source() {
     if (!of_source_.empty()) ++of_source_[sample().source];
   }
+  // The sample is absent from its batch. Precondition: count_source() was called for it.
+  void uncount_source() {
+    if (!of_source_.empty()) --of_source_[sample().source];
+  }
   // The sample is finished. Whether there is another one behind it.
   bool step_on() {
     ++finished_;
@@ -80,12 +84,14 @@ class Cursor {
 // How far a sample is. Another sample may stand in its place, and begins anew.
 class Progress {
  public:
-  // How many substitutes are tried for one place: with bad content, and in all. Samples that are too long for an output
-  // may be a large part of a data set.
-  static constexpr uint32_t kAttemptsMax = 8, kLeftOutMax = 64;
+  // How many substitutes are tried for one place: with bad content, and in all. Samples that are left out may be most
+  // of a data set: a function that keeps one sample in fifty finds one among so many, but for one place in a billion.
+  static constexpr uint32_t kAttemptsMax = 8, kLeftOutMax = 1024;
 
   size_t stage() const { return stage_; }        // an index of Pipeline::stages()
   uint32_t attempt() const { return attempt_; }  // 0: the sample itself; then its substitutes
+
+  bool has_bad_content() const { return bad_ > 0; }  // the sample, or one of its substitutes
 
   void begin_sample() {
     stage_ = 0;

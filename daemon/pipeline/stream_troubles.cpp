@@ -13,6 +13,7 @@ constexpr uint64_t kSecondNs = 1'000'000'000;
 
 batch::FlawKind flaw_kind_of(Trouble trouble) {
   if (trouble == Trouble::kTooLong) return batch::FlawKind::kTooLong;
+  if (trouble == Trouble::kDropped) return batch::FlawKind::kDropped;
   return trouble == Trouble::kUnsupported ? batch::FlawKind::kUnsupported : batch::FlawKind::kDamaged;
 }
 
@@ -21,7 +22,8 @@ batch::FlawKind flaw_kind_of(Trouble trouble) {
 bool Stream::on_bad(Task& task, const Caller& caller) {
   const Trouble trouble = task.error.trouble;
   if (trouble == Trouble::kTransient || trouble == Trouble::kMemory) return wait_out(task, caller);
-  if (trouble == Trouble::kContent || trouble == Trouble::kUnsupported || trouble == Trouble::kTooLong)
+  if (trouble == Trouble::kContent || trouble == Trouble::kUnsupported || trouble == Trouble::kTooLong ||
+      trouble == Trouble::kDropped)
     return on_bad_content(task, caller);
   fail(task.error);
   return finish(task, caller);
@@ -31,8 +33,8 @@ void Stream::note_flaw(Task& task, const Error& error, const std::string& name) 
   const batch::FlawKind kind = flaw_kind_of(error.trouble);
   pipeline_->statistics().found_as(kind).add();
   pipeline_->errors().add(task.sample, task.cursor.batch().batch.position.epoch, name, error.message, kind);
-  // A sample that is too long for an output is no fault of the data set's.
-  const log::Level level = kind == batch::FlawKind::kTooLong ? log::Level::kDebug : log::Level::kWarn;
+  // A sample that is left out is no fault of the data set's.
+  const log::Level level = batch::is_left_out(kind) ? log::Level::kDebug : log::Level::kWarn;
   log::limited(level, {pipeline_->spec().name, task.sample}, "pipeline {}: sample {} ({}) can't be used: {}",
                pipeline_->spec().name, task.sample, name, error.message);
   if (task.progress.attempt() > 0) return;  // what is wrong with a substitute is nothing of this place's
@@ -41,34 +43,46 @@ void Stream::note_flaw(Task& task, const Error& error, const std::string& name) 
       {static_cast<uint32_t>(task.index), kind, task.sample, name, error.message});
 }
 
+// Where substitutes have begun to stand for the sample, they go on to.
+Stream::Fate Stream::fate_of(const Task& task, bool is_left_out) const {
+  const config::PipelineSpec& spec = pipeline_->spec();
+  if (!is_left_out && spec.on_bad == config::OnBad::kFail) return Fate::kFails;
+  if (task.progress.attempt() > 0) return Fate::kSubstituted;
+  if (!is_left_out) return spec.on_bad == config::OnBad::kMask ? Fate::kMasked : Fate::kSubstituted;
+  if (spec.drops_by() == config::OnDrop::kShorter) return Fate::kAbsent;
+  return spec.drops_by() == config::OnDrop::kMask ? Fate::kMasked : Fate::kSubstituted;
+}
+
 bool Stream::on_bad_content(Task& task, const Caller& caller) {
   const Error error = std::move(task.error);
   task.waiting.note_answer();
   note_asked_again(task, false);
   const std::string name = pipeline_->listing().name(task.sample);
   note_flaw(task, error, name);
-  const bool is_too_long = error.trouble == Trouble::kTooLong;
-  auto way = pipeline_->spec().on_bad;
-  if (is_too_long && way == config::OnBad::kFail) way = config::OnBad::kSubstitute;  // it is no bad content
-  switch (way) {
-    case config::OnBad::kFail:
+  const bool is_left_out = batch::is_left_out(flaw_kind_of(error.trouble));
+  batch::Batch& batch = task.cursor.batch().batch;
+  switch (fate_of(task, is_left_out)) {
+    case Fate::kFails:
       fail({Trouble::kContent, "sample " + std::to_string(task.sample) + " (" + name +
                                    ") can't be used, and on_bad is \"fail\": " + error.message});
       break;
-    case config::OnBad::kMask: {
+    case Fate::kMasked: {
       pipeline_->plan().write_masked(task.sample, {layout_, task.slot, task.index, task.contents});
       pipeline_->statistics().masked.add();
       std::lock_guard lock(mutex_);
-      task.cursor.batch().batch.masked.push_back(static_cast<uint32_t>(task.index));
+      batch.masked.push_back(static_cast<uint32_t>(task.index));
       break;
     }
-    case config::OnBad::kSubstitute:
-      if (!task.progress.substitute(!is_too_long)) {
-        fail({Trouble::kContent,
-              "sample " + std::to_string(task.sample) + " (" + name + ") and all " +
-                  std::to_string(task.progress.attempt() - 1) +
-                  " substitutes can't be used: look at `spdlctl errors`; is this the right data set? Last: " +
-                  error.message});
+    case Fate::kAbsent: {
+      task.cursor.uncount_source();
+      pipeline_->statistics().absent.add();
+      std::lock_guard lock(mutex_);
+      batch.absent.push_back(static_cast<uint32_t>(task.index));
+      break;
+    }
+    case Fate::kSubstituted:
+      if (!task.progress.substitute(!is_left_out)) {
+        fail(no_substitute(task, error, name));
         break;
       }
       let_go(task, Stage::Keep::kSmall);
@@ -76,6 +90,17 @@ bool Stream::on_bad_content(Task& task, const Caller& caller) {
       return true;
   }
   return finish(task, caller);
+}
+
+Error Stream::no_substitute(const Task& task, const Error& error, const std::string& name) {
+  const std::string all = "sample " + std::to_string(task.sample) + " (" + name + ") and all " +
+                          std::to_string(task.progress.attempt() - 1) + " substitutes ";
+  if (error.trouble == Trouble::kDropped && !task.progress.has_bad_content())
+    return {Trouble::kContent, all + "were dropped: " + error.message +
+                                   ". Write on_drop = \"shorter\" for a function that keeps so few, or list only the "
+                                   "samples that it keeps"};
+  return {Trouble::kContent,
+          all + "can't be used: look at `spdlctl errors`; is this the right data set? Last: " + error.message};
 }
 
 void Stream::substitute(Task& task) {

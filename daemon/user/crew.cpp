@@ -1,12 +1,15 @@
 #include "daemon/user/crew.h"
 
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <ctime>
 
+#include "config/segments.h"
 #include "daemon/base/system/cpu.h"
 #include "daemon/base/system/log.h"
 #include "daemon/user/shared_file.h"
@@ -14,7 +17,8 @@
 namespace spdld::user {
 namespace {
 
-constexpr int kLookMs = 100;             // how often times are looked at while somebody works
+constexpr int kLookMs = 100;  // how often times are looked at while somebody works
+constexpr uint64_t kLookNsMin = 10'000'000;
 constexpr uint32_t kWakes = UINT32_MAX;  // in the place of a worker's number
 
 UniqueFd checked(int fd, const char* what) {
@@ -29,22 +33,51 @@ void watch(int poll, int fd, uint32_t number) {
   if (epoll_ctl(poll, EPOLL_CTL_ADD, fd, &event) != 0) refuse_descriptors("epoll");
 }
 
-std::vector<uint64_t> bytes_of_records(std::span<const pipeline::Making* const> makings) {
+// Returns how long to wait behind it, in milliseconds: not at all.
+int await_until(int poll, uint64_t end_ns) {
+  const uint64_t now_ns = monotonic_ns();
+  if (now_ns >= end_ns) return 0;
+  const timespec left{0, static_cast<long>(end_ns - now_ns)};  // less than a second
+  pollfd entry{poll, POLLIN, 0};
+  static_cast<void>(ppoll(&entry, 1, &left, nullptr));
+  return 0;
+}
+
+std::vector<uint64_t> bytes_of_records(std::span<const pipeline::Making* const> makings, bool is_placed) {
   std::vector<uint64_t> bytes;
-  for (const pipeline::Making* const making : makings) bytes.push_back(record_bytes(*making));
+  for (const pipeline::Making* const making : makings) bytes.push_back(record_bytes(*making, is_placed));
   return bytes;
 }
+
+// By errand, makings first.
+std::vector<size_t> bunches_of(size_t makings, std::span<const pipeline::Errand* const> errands) {
+  std::vector<size_t> bunches(makings);
+  for (const pipeline::Errand* const errand : errands)
+    bunches.push_back(std::min<size_t>(config::bunch_of(errand->ops.front()), proto::crew::kBunchMax));
+  return bunches;
+}
+
+constexpr uint64_t kCallNsAtFirst = 1'000'000;
 
 }  // namespace
 
 Crew::Crew(Settings settings, Orders orders)
     : settings_(std::move(settings)),
       orders_(std::move(orders)),
-      record_bytes_(bytes_of_records(settings_.makings)),
+      record_bytes_(bytes_of_records(settings_.makings, false)),
+      rest_bytes_(bytes_of_records(settings_.makings, true)),
+      bunches_(bunches_of(settings_.makings.size(), settings_.errands)),
+      gathers_(std::ranges::any_of(bunches_, [](size_t bunch) { return bunch > 1; })),
       scratch_(settings_.scratch_bytes, [this] { on_given_back(); }),
       poll_(checked(epoll_create1(EPOLL_CLOEXEC), "epoll")),
       wake_(checked(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd")),
-      piece_bytes_(settings_.makings.size() + settings_.errands.size(), ScratchFile::kPieceBytesMin) {
+      jobs_(bunches_.size()),
+      passed_over_(bunches_.size()),
+      ripe_(bunches_.size()),
+      piece_bytes_(bunches_.size(), ScratchFile::kPieceBytesMin),
+      times_(bunches_.size()),
+      call_ns_(bunches_.size(), kCallNsAtFirst),
+      in_flight_(bunches_.size()) {
   watch(poll_.get(), wake_.get(), kWakes);
   thread_ = std::jthread([this](const std::stop_token& stop) { work(stop); });
 }
@@ -68,9 +101,9 @@ void Crew::add(const Job& job) {
     const std::lock_guard lock(mutex_);
     queue(job, false);
     hand_out();
-    if (ended_.empty()) return;
+    if (ended_.empty() && (ripe_ns_ == 0 || std::exchange(knows_ripe_, true))) return;
   }
-  wake();  // the walker must not hear of it within this call
+  wake();  // the walker must not hear of an end within this call
 }
 
 void Crew::queue(const Job& job, bool is_first) {
@@ -79,8 +112,15 @@ void Crew::queue(const Job& job, bool is_first) {
   else if (!job.is_wanted())  // under the lock: drop_unwanted() comes after the flag, and finds the job or was before
                               // it
     end_unwanted(job);
+  else if (is_first)
+    jobs_.add_first(number_of(job.errand()), job);
   else
-    jobs_.insert(is_first ? jobs_.begin() : jobs_.end(), job);
+    add_new(number_of(job.errand()), job);
+}
+
+void Crew::add_new(uint32_t errand, Job job) {
+  if (bunches_[errand] > 1) job.since_ns = monotonic_ns();
+  jobs_.add(errand, job);
 }
 
 void Crew::end_unwanted(const Job& job) {
@@ -90,13 +130,16 @@ void Crew::end_unwanted(const Job& job) {
 void Crew::drop_unwanted() {
   {
     const std::lock_guard lock(mutex_);
-    std::erase_if(jobs_, [this](const Job& job) {
-      if (job.is_wanted()) return false;
-      end_unwanted(job);
-      return true;
-    });
+    jobs_.take_out([](const Job& job) { return !job.is_wanted(); }, [this](const Job& job) { end_unwanted(job); });
   }
   deliver();
+}
+
+void Crew::end_lending(const memory::SlotMemory& slot) {
+  const std::lock_guard lock(mutex_);
+  const auto ended = slots_.end(slot);
+  if (!ended) return;
+  for (const auto& [number, worker] : workers_) worker->take_slot(*ended);
 }
 
 size_t Crew::waiting() const {
@@ -150,7 +193,7 @@ void Crew::fail(const Error& error) {
 void Crew::fail_locked(const Error& error) {
   if (failure_) return;
   failure_ = error;
-  for (Job& job : std::exchange(jobs_, {})) ended_.push_back({job, error, {}});
+  jobs_.take_out([](const Job&) { return true; }, [&](const Job& job) { ended_.push_back({job, error, {}}); });
   told_.emplace_back([this, error] { orders_.failed(error); });
 }
 
@@ -223,7 +266,9 @@ void Crew::work(const std::stop_token& stop) {
     for (Answer& answer : answers_) read_answer(answer);
     {
       const std::lock_guard lock(mutex_);
-      for (Answer& answer : std::exchange(answers_, {})) settle(std::move(answer));
+      ended_.reserve(ended_.size() + answers_.size());
+      for (Answer& answer : answers_) settle(answer);
+      answers_.clear();
       look_after_time(monotonic_ns());
       hand_out();
     }
@@ -251,6 +296,7 @@ void Crew::release() {
 void Crew::wait() {
   std::array<epoll_event, 16> events;
   int timeout_ms = -1;
+  uint64_t ripe_ns = 0;
   {
     const std::lock_guard lock(mutex_);
     bool may_sleep = true;
@@ -262,7 +308,10 @@ void Crew::wait() {
     if (!gone_.empty()) timeout_ms = kLookMs;
     if (!may_sleep) timeout_ms = 0;
     sleeps_long_ = timeout_ms < 0;
+    knows_ripe_ = ripe_ns_ > 0;
+    ripe_ns = ripe_ns_;
   }
+  if (ripe_ns > 0 && timeout_ms != 0) timeout_ms = await_until(poll_.get(), ripe_ns);
   const int count = epoll_wait(poll_.get(), events.data(), static_cast<int>(events.size()), timeout_ms);
   const std::lock_guard lock(mutex_);
   sleeps_long_ = false;
@@ -298,14 +347,24 @@ void Crew::hear(uint32_t number) {
 }
 
 void Crew::look_after_time(uint64_t now_ns) {
+  if (now_ns - look_ns_ < kLookNsMin) return;
+  look_ns_ = now_ns;
   for (const auto& [number, worker] : workers_) {
-    if (worker->in_hand() == 0 || worker->state != Worker::State::kWorking) continue;
-    if (now_ns > worker->owes_since_ns() + settings_.call_limit_ns)
+    if (worker->state == Worker::State::kWorking && is_late(*worker, now_ns))
       end_worker(*worker, "did not reply within " + std::to_string(settings_.call_limit_ns / 1'000'000) +
                               " ms (call_limit_s of [python]), and was ended");
   }
   condemn(now_ns);
   bury_due(now_ns);
+}
+
+// Where one call ends before the next one begins, a worker that replies to nothing is late. Where several are under
+// way, each of them may be, whatever becomes of the others.
+bool Crew::is_late(Worker& worker, uint64_t now_ns) const {
+  if (worker.in_hand() == 0) return false;
+  const uint64_t oldest_ns = worker.look(now_ns);
+  if (oldest_ns > 0) return now_ns > oldest_ns + settings_.call_limit_ns + kCancelNsMax;
+  return now_ns > worker.owes_since_ns() + settings_.call_limit_ns;
 }
 
 // A process that still holds the bell of a worker that was to end may write into the memory of samples for as long as
@@ -337,26 +396,32 @@ void Crew::bury_due(uint64_t now_ns) {
   }
 }
 
-// The worker is gone. Its samples begin anew.
+// Of a sample that its worker had begun. True: it is the second time.
+bool Crew::note_death(const Call& call) {
+  const pipeline::Passage& passage = *call.job.passage;
+  const Place place{passage.sample, passage.pass, &call.job.errand()};
+  if (deaths_at_.size() >= kDiedMax) deaths_at_.erase(deaths_at_.begin());
+  if (++deaths_at_[place] == 1) return false;
+  deaths_at_.erase(place);
+  return true;
+}
+
+// The worker is gone. Its samples begin anew. All calls that it had begun may have ended it, and each is tried alone.
 void Crew::bury(Gone gone) {
   Worker& worker = *gone.worker;
-  const bool was_told = worker.state == Worker::State::kEnding && !is_open_;
-  const Call* guilty = worker.state == Worker::State::kEnding ? worker.owed() : worker.begun();
-  if (was_told) guilty = nullptr;
+  const bool is_ending = worker.state == Worker::State::kEnding;
+  const auto has_begun = [&](const Call& call) { return worker.has_begun(call); };
+  const bool none_has_begun = std::ranges::none_of(worker.calls(), has_begun);
+  const Call* const owed = none_has_begun && is_ending && !worker.calls().empty() ? &worker.calls().front() : nullptr;
+  const bool is_blamed = is_open_ || !is_ending;  // else the crew has ended it
   const std::string how = worker.end_reason.empty() ? "has ended" : worker.end_reason;
-  if (guilty == nullptr && is_open_ && worker.replied == 0) idle_deaths_++;
+  if (none_has_begun && owed == nullptr && is_open_ && worker.replied == 0) idle_deaths_++;
   for (Call& call : worker.calls()) {
     if (call.piece != nullptr) scratch_.give_back(call.piece, call.piece_bytes);
-    const pipeline::Passage& passage = *call.job.passage;
     Error error{Trouble::kTransient, "its process " + how};
-    if (guilty == &call && call.job.is_wanted()) {
-      if (deaths_at_.size() >= kDiedMax) deaths_at_.erase(deaths_at_.begin());
-      uint32_t& deaths = deaths_at_[{passage.sample, passage.pass, &call.job.errand()}];
-      if (++deaths > 1) {
-        error = {Trouble::kContent, name_of(call.job.errand()) + ": its process " + how};
-        deaths_at_.erase({passage.sample, passage.pass, &call.job.errand()});
-      }
-    }
+    const bool is_guilty = is_blamed && (&call == owed || has_begun(call));
+    if (is_guilty && call.job.is_wanted() && note_death(call))
+      error = {Trouble::kContent, name_of(call.job.errand()) + ": its process " + how};
     ended_.push_back({call.job, error, {}});
   }
   if (!how.empty() && is_open_)

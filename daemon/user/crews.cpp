@@ -49,21 +49,24 @@ Json value_document(const config::OperationSpec& op) {
   return type_document(config::value_type_in(op.text("gives")).value());
 }
 
-// All texts of the operation, and what passes in and out.
+// All texts and numbers of the operation, and what passes in and out.
 Json op_document(const pipeline::Errand& errand, size_t at) {
   const config::OperationSpec& op = errand.ops[at];
   Json document = Json::object();
-  for (const auto& [name, value] : op.parameters)
+  for (const auto& [name, value] : op.parameters) {
     if (const auto* text = std::get_if<std::string>(&value)) document[name] = *text;
+    if (const auto* number = std::get_if<int64_t>(&value); number != nullptr && *number > 0) document[name] = *number;
+  }
   document["place"] = errand.first + at;
   document["takes"] = at == 0 ? signature_document(errand.takes) : value_document(errand.ops[at - 1]);
   document["gives"] = value_document(op);  // in place of its text
   return document;
 }
 
-Json errand_document(const pipeline::Errand& errand) {
+Json errand_document(const pipeline::Errand& errand, double call_limit_s) {
   Json document = Json::object();
   document["output"] = errand.output;
+  document["call_limit_s"] = call_limit_s;
   document["takes"] = signature_document(errand.takes);
   document["gives"] = signature_document(errand.gives);
   document["ops"] = Json::array();
@@ -117,7 +120,7 @@ Door::Settings settings_of(const pipeline::Pipeline& pipeline, uint32_t workers)
   }
   for (const pipeline::Errand& errand : pipeline.plan().errands()) {
     if (errand.executor != config::kUserExecutor) continue;
-    document["errands"].push_back(errand_document(errand));
+    document["errands"].push_back(errand_document(errand, spec.python.call_limit_s));
     settings.crew.errands.push_back(&errand);
   }
   settings.errands = document.dump();
@@ -180,6 +183,7 @@ class Crews::Own final : public pipeline::Delegate {
   std::unique_ptr<pipeline::Stage> make_stage(std::vector<const pipeline::Errand*> errands) override {
     return std::make_unique<ErrandStage>(door_->crew(), std::move(errands));
   }
+  void end_lending(const memory::SlotMemory& slot) override { door_->crew().end_lending(slot); }
   std::optional<Supply> make_supply(source::Fetcher& others) override {
     if (door_->crew().settings().makings.empty()) return std::nullopt;
     return Supply{std::make_unique<MakingFetcher>(door_->crew(), pipeline_, others), account_of_making()};

@@ -20,7 +20,9 @@ class ErrandStage final : public pipeline::Stage, private Customer {
   void drop_unwanted() const override { crew_.drop_unwanted(); }
   uint64_t busy_ns() const override { return statistics_.duration_ns.sum(); }
   uint64_t waiting() const override { return crew_.waiting(); }
+  uint64_t further_samples() const override;
   unsigned concurrency() const override { return crew_.workers(); }
+  void for_each_operation(const OperationVisitor& visit) const override;
 
  private:
   void on_done(const Job& job, Status status, ScratchPiece record) override;

@@ -47,7 +47,7 @@ bool reads_once(const config::OutputSpec& output) {
 }  // namespace
 
 MakingFetcher::MakingFetcher(Crew& crew, const pipeline::Pipeline& pipeline, source::Fetcher& others)
-    : crew_(crew), others_(others) {
+    : crew_(crew), others_(others), pipeline_(pipeline) {
   for (const pipeline::Making& making : pipeline.plan().makings()) made_[making.output] = {&making, {&making}};
   for (const source::Field& field : pipeline.listing().fields())
     lends_.push_back(std::ranges::all_of(pipeline.spec().outputs, [&](const config::OutputSpec& output) {
@@ -57,6 +57,7 @@ MakingFetcher::MakingFetcher(Crew& crew, const pipeline::Pipeline& pipeline, sou
 
 void MakingFetcher::fetch(source::FetchRequest& request) {
   const store::Locator place = place_of(request);
+  for (FieldFetch& field : request.fields) field.is_placed = false;
   if (place.maker == nullptr) return others_.fetch(request);
   if (request.observer != this) customer_ = request.observer;
   request.observer = this;
@@ -88,7 +89,15 @@ void MakingFetcher::make(source::FetchRequest& request, const store::Locator& pl
              .errands = &made.errands,
              .customer = this,
              .making = made.making,
-             .index = place.offset});
+             .index = place.offset,
+             .may_be_placed = may_be_placed(request, *made.making)});
+}
+
+// Some value is the batch's as it is, and nobody keeps any.
+bool MakingFetcher::may_be_placed(const source::FetchRequest& request, const pipeline::Making& making) const {
+  const auto is_new = [](const FieldFetch& field) { return field.want == FieldFetch::Want::kBytes; };
+  return pipeline_.caching().choice().form == config::CacheForm::kOff && std::ranges::all_of(request.fields, is_new) &&
+         std::ranges::any_of(making.tensors, [](const auto& tensor) { return tensor.has_value(); });
 }
 
 void MakingFetcher::on_done(const Job& job, Status status, ScratchPiece record) {
@@ -98,7 +107,7 @@ void MakingFetcher::on_done(const Job& job, Status status, ScratchPiece record) 
   passage.waited_ns = took_ns - std::min(took_ns, job.call_ns);
   std::optional<uint64_t> wants_bytes;
   try {
-    if (status) status = take_values(passage, std::move(record), wants_bytes);
+    if (status) status = take_values(passage, std::move(record), job.is_placed ? job.making : nullptr, wants_bytes);
   } catch (const std::bad_alloc&) {
     status = Error{Trouble::kMemory, {}};
   }
@@ -113,7 +122,7 @@ void MakingFetcher::on_done(const Job& job, Status status, ScratchPiece record) 
 
 // Values that may be read several times are copied, since the worker may write to its record at any time.
 // `wants_bytes`: set where the budget has no room for so many.
-Status MakingFetcher::take_values(pipeline::Passage& passage, ScratchPiece record,
+Status MakingFetcher::take_values(pipeline::Passage& passage, ScratchPiece record, const pipeline::Making* placed,
                                   std::optional<uint64_t>& wants_bytes) const {
   const auto keeper = std::make_shared<const ScratchPiece>(std::move(record));
   passage.bytes.resize(std::max(passage.bytes.size(), passage.fields.size()));
@@ -124,6 +133,12 @@ Status MakingFetcher::take_values(pipeline::Passage& passage, ScratchPiece recor
     passage.bytes[i].resize(0);
     if (field.want == FieldFetch::Want::kNothing) continue;
     const store::Locator place = passage.listing->locate(passage.sample, field.field);
+    if (placed != nullptr && placed->may_place(place.packed)) {
+      field.is_placed = true;
+      field.content_bytes = passage.layout->tensors()[*placed->tensors[place.packed]].sample_bytes;
+      field.identity = place.identity;
+      continue;
+    }
     const auto piece = place.packing->find(keeper->bytes(), place.packed);
     if (!piece) return Error{Trouble::kContent, passage.listing->name(passage.sample) + " " + piece.error().message};
     field.parts = {{0, piece->bytes.size()}};

@@ -35,12 +35,16 @@ class MakingFetcher final : public source::Fetcher, private source::FetchObserve
   void on_fetched(source::FetchRequest& request) override;
   void on_done(const Job& job, Status status, ScratchPiece record) override;
   void make(source::FetchRequest& request, const store::Locator& place);
-  Status take_values(pipeline::Passage& passage, ScratchPiece record, std::optional<uint64_t>& wants_bytes) const;
+  bool may_be_placed(const source::FetchRequest& request, const pipeline::Making& making) const;
+  // `placed`: whose values lie in the batch where they may; null: all lie in the record.
+  Status take_values(pipeline::Passage& passage, ScratchPiece record, const pipeline::Making* placed,
+                     std::optional<uint64_t>& wants_bytes) const;
   static void keep_copy(pipeline::Passage& passage, size_t i);
   void tell(source::FetchRequest& request) { customer_.load()->on_fetched(request); }
 
   Crew& crew_;
   source::Fetcher& others_;
+  const pipeline::Pipeline& pipeline_;
   std::map<std::string_view, Made> made_;  // by the source's name
   // By field: whether all that read it read each of its bytes once. Then they may read them where the worker that made
   // them could still write to them.

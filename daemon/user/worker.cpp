@@ -16,6 +16,24 @@ namespace {
 
 namespace crew = proto::crew;
 
+// With a ring of the bell. False: the bell has no room for it now, or the system none.
+bool send_descriptor(int bell, int fd) {
+  char ring = 1;
+  iovec data{&ring, sizeof ring};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof fd)> control{};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof fd);
+  std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
+  return sendmsg(bell, &message, MSG_DONTWAIT | MSG_NOSIGNAL) > 0;
+}
+
 std::pair<UniqueFd, UniqueFd> make_bell() {
   std::array<int, 2> ends{};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) refuse_descriptors("socketpair");
@@ -53,8 +71,56 @@ bool Worker::hear_bell() {
 void Worker::call(Call call, crew::Task task, uint64_t now_ns) {
   if (calls_.empty()) owes_since_ns_ = now_ns;
   call.number = task.number = ++last_number_;
+  flying_ += call.flies ? 1 : 0;
+  call.written = tasks_.written() + 1;
   calls_.push_back(call);
+  tasks_.write(task);
+  is_untold_ = true;
+}
+
+Call Worker::take_out(const std::deque<Call>::iterator& call) {
+  Call taken = *call;
+  flying_ -= taken.flies ? 1 : 0;
+  calls_.erase(call);
+  return taken;
+}
+
+// The descriptor comes before the task that names it. Where the bell takes none, the worker does without the slot for
+// now.
+bool Worker::has_slot(const LentSlot& slot) {
+  if (const auto at = slots_.find(slot.number); at != slots_.end()) return at->second;
+  if (!may_tell_of_slots() || !send_descriptor(bell_.get(), slot.fd)) return false;
+  slots_[slot.number] = true;
+  tell_of_slot(crew::TaskKind::kSlot, slot.number, slot.bytes);
+  return true;
+}
+
+void Worker::take_slot(uint32_t slot) {
+  const auto at = slots_.find(slot);
+  if (at == slots_.end()) return;
+  if (at->second) going_.push_back(slot);
+  slots_.erase(at);
+  tell_of_going();
+}
+
+void Worker::tell_of_going() {
+  for (; !going_.empty() && may_tell_of_slots(); going_.pop_front())
+    tell_of_slot(crew::TaskKind::kSlotGone, going_.front(), 0);
+}
+
+void Worker::tell_of_slot(crew::TaskKind kind, uint32_t slot, uint64_t bytes) {
+  crew::Task task{};
+  task.kind = kind;
+  task.slot = slot;
+  task.room.bytes = bytes;
   send(task);
+  slot_tasks_.push_back(tasks_.written());
+}
+
+// A worker reads its tasks in their order.
+void Worker::note_read(uint64_t written) {
+  while (!slot_tasks_.empty() && slot_tasks_.front() < written) slot_tasks_.pop_front();
+  tell_of_going();
 }
 
 crew::Taken Worker::take_reply(crew::Reply& reply, std::string& text) {
@@ -70,27 +136,33 @@ crew::Taken Worker::take_reply(crew::Reply& reply, std::string& text) {
 
 std::optional<Call> Worker::answered(const crew::Reply& reply, uint64_t now_ns) {
   const auto at = std::find_if(calls_.begin(), calls_.end(), [&](const Call& c) { return c.number == reply.number; });
-  const bool asks = reply.kind == crew::ReplyKind::kNeedsRoom;
-  if (at == calls_.end() || (asks && at->waits_for_room)) return {};
+  const bool asks = reply.kind == crew::ReplyKind::kNeedsRoom, is_again = reply.kind == crew::ReplyKind::kAgain;
+  const bool lacks_slot = reply.kind == crew::ReplyKind::kNoSlot;
+  if (at == calls_.end() || ((asks || is_again || lacks_slot) && at->waits_for_room)) return {};
+  if (lacks_slot && at->slot == 0) return {};
+  if (is_again && !at->may_be_bunched) return {};
   owes_since_ns_ = now_ns;
-  replied++;
+  replied += lacks_slot ? 0 : 1;
+  note_read(at->written);
   at->waits_for_room = asks;
   if (asks) return *at;
-  std::optional<Call> call = *at;
-  calls_.erase(at);
-  return call;
+  return take_out(at);
 }
 
-// A call whose function has ended counts as well: its result is still to be written.
-const Call* Worker::begun() const {
-  const uint64_t number = ring_->begun.load(std::memory_order_acquire);
-  const auto at = std::find_if(calls_.begin(), calls_.end(), [&](const Call& call) { return call.number == number; });
-  return at == calls_.end() ? nullptr : &*at;
+uint32_t Worker::in_flight_of(const Call& call) const {
+  const uint64_t word = word_of(call);
+  if (crew::begun_number(word) != call.number) return 0;
+  return std::min(crew::begun_in_flight(word), crew::kInFlightMax);
 }
 
-const Call* Worker::owed() const {
-  if (const Call* const call = begun()) return call;
-  return calls_.empty() ? nullptr : &calls_.front();
+uint64_t Worker::look(uint64_t now_ns) {
+  uint64_t oldest = 0;
+  for (Call& call : calls_) {
+    if (call.waits_for_room || in_flight_of(call) == 0) continue;
+    if (call.begun_ns == 0) call.begun_ns = now_ns;
+    if (oldest == 0 || call.begun_ns < oldest) oldest = call.begun_ns;
+  }
+  return oldest;
 }
 
 }  // namespace spdld::user

@@ -13,7 +13,7 @@
 
 namespace spdld::proto::crew {
 
-inline constexpr uint32_t kPlaces = 64;  // of a lane: its writer keeps track that no more are on their way
+inline constexpr uint32_t kPlaces = 512;  // of a lane: its writer keeps track that no more are on their way
 
 // All bytes zero: a lane without entries.
 template <typename T>
@@ -36,9 +36,15 @@ class LaneWriter {
   uint32_t place() const { return written_ % kPlaces; }
   // Precondition: fewer than kPlaces entries are on their way. A reader that sleeps sleeps on until tell().
   void put(const T& entry) {
-    std::memcpy(&lane_->entries[place()], &entry, sizeof entry);
-    lane_->written.store(++written_, std::memory_order_seq_cst);
+    write(entry);
+    publish();
   }
+  // As put(), but the reader finds the entry with the next publish(), and all entries of before at once.
+  void write(const T& entry) {
+    std::memcpy(&lane_->entries[place()], &entry, sizeof entry);
+    written_++;
+  }
+  void publish() { lane_->written.store(written_, std::memory_order_seq_cst); }
   void tell() const {
     if (lane_->reader_sleeps.load(std::memory_order_seq_cst) != 0 &&
         lane_->reader_sleeps.exchange(0, std::memory_order_seq_cst) != 0)

@@ -96,7 +96,8 @@ OperationType raw() {
           .parameters = {dtype, shape, raw_offset()},
           .bind = bind_raw,
           .check = check_raw,
-          .reads_once = true};
+          .reads_once = true,
+          .copies_values = true};
 }
 
 }  // namespace spdld::config::ops

@@ -43,7 +43,8 @@ Parameter gives_parameter(std::string_view help) {
 }
 
 std::string bind_gives(const OperationSpec& spec, Signature& signature) {
-  signature = signature_of(value_type_in(spec.text("gives")).value());
+  signature =
+      signature_of(value_type_in(spec.text("gives")).value_or(ValueType()));  // a missing one is refused by check
   return "";
 }
 

@@ -39,14 +39,15 @@ SlotMemories HostMemory::make_slots(const Use& use, size_t count) {
       spare_bytes_ -= use.slot_bytes;
     }
   }
-  while (memories.size() < count) memories.push_back(std::make_unique<HostSlot>(use.slot_bytes, use.access, use.kind));
+  while (memories.size() < count)
+    memories.push_back(std::make_unique<HostSlot>(use.slot_bytes, use.access, use.kind, use.has_writers));
   return memories;
 }
 
 void HostMemory::give_back(const Use& use, SlotMemories memories, bool closed) {
   const std::lock_guard lock(mutex_);
   for (auto& memory : memories) {
-    if (closed && use.slot_bytes <= spare_bytes_max_) {
+    if (closed && !memory->is_lent() && use.slot_bytes <= spare_bytes_max_) {
       spare_.push_back({use, std::move(memory), monotonic_ns()});
       spare_bytes_ += use.slot_bytes;
     } else {

@@ -2,7 +2,8 @@
 // float images has 9,400), and giving them back is not free either. So the memory of an ended ring is kept a while for
 // the next ring of the same user, for a trainer that starts anew. Memory is freed on a thread of its own.
 //
-// Memory of another user's ring is never used, nor memory whose trainer has not said that it closed it.
+// Memory of another user's ring is never used, nor memory whose trainer has not said that it closed it, nor memory that
+// was lent to other processes.
 #pragma once
 
 #include <sys/types.h>
@@ -36,6 +37,7 @@ class HostMemory {
     uint64_t slot_bytes = 0;
     Access access = Access::kWritable;
     MemoryKind kind = MemoryKind::kHost;  // or kPinned
+    bool has_writers = false;             // processes that may be lent the slots (HostSlot)
     friend bool operator==(const Use&, const Use&) = default;
   };
 

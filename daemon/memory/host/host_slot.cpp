@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <boost/interprocess/exceptions.hpp>
@@ -46,15 +47,31 @@ ipc::mapped_region map(int fd, uint64_t bytes) {
   }
 }
 
+// Open for reading alone; none: the system has no /proc.
+UniqueFd reopen_for_reading(int fd) {
+  if (fchmod(fd, S_IRUSR) != 0) return {};
+  return UniqueFd(open(("/proc/self/fd/" + std::to_string(fd)).c_str(), O_RDONLY | O_CLOEXEC));
+}
+
 }  // namespace
 
-HostSlot::HostSlot(uint64_t bytes, Access access, MemoryKind kind)
+HostSlot::HostSlot(uint64_t bytes, Access access, MemoryKind kind, bool has_writers)
     : kind_(kind), bytes_(bytes), fd_(make_memfd(bytes)), region_(map(fd_.get(), bytes)) {
   int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
-  if (access == Access::kCopyOnWrite) seals |= F_SEAL_FUTURE_WRITE;
+  if (access == Access::kCopyOnWrite) {
+    if (has_writers) for_readers_ = reopen_for_reading(fd_.get());
+    is_sealed_ = !for_readers_;
+    if (is_sealed_) seals |= F_SEAL_FUTURE_WRITE;
+  }
   if (fcntl(fd_.get(), F_ADD_SEALS, seals) != 0) give_up("F_ADD_SEALS", bytes);
   // Fresh huge pages cost a tenth of small ones. Where the system says "never" to them, it stays with these.
   madvise(region_.get_address(), bytes, MADV_HUGEPAGE);
+}
+
+int HostSlot::lend() {
+  if (is_sealed_) return -1;
+  is_lent_ = true;
+  return fd_.get();
 }
 
 void HostSlot::copy(const SlotMemory& from, const Copies& copies, Published copied) {

@@ -179,10 +179,12 @@ Json describe_document(const State& state, const Sight& sight, const Pipelines::
   out["fingerprint"] = "";
   out["code"] = "";
   out["stages"] = Json::array();
+  out["operations"] = Json::array();
   out["rings"] = Json::array();
   out["sources"] = Json::array();
   out["buckets"] = Json::array();
-  out["bad"] = {{"substituted", 0}, {"masked", 0}, {"damaged", 0}, {"unsupported", 0}, {"too_long", 0}};
+  out["bad"] = {{"substituted", 0}, {"masked", 0},   {"absent", 0}, {"damaged", 0},
+                {"unsupported", 0}, {"too_long", 0}, {"dropped", 0}};
   out["memory"] = {{"waits", 0}, {"waiting", 0}};
   out["in_flight"] = budget_document(ByteBudget(state.pipelines.limits().in_flight.pipeline_bytes));
   out["lent"] = budget_document(ByteBudget(state.pipelines.limits().memory.pipeline_bytes));
@@ -228,11 +230,11 @@ Json describe_document(const State& state, const Sight& sight, const Pipelines::
                     {"read", entry.kept.read}};
   if (entry.listing) add_listing_progress(out, entry);
   for (const auto& stage : pipeline.stages()) out["stages"].push_back(metrics::totals_of(measure(state, *stage)));
-  out["bad"] = {{"substituted", statistics.substituted.value()},
-                {"masked", statistics.masked.value()},
-                {"damaged", statistics.damaged.value()},
-                {"unsupported", statistics.unsupported.value()},
-                {"too_long", statistics.too_long.value()}};
+  for (const auto& operation : operations_of(pipeline)) out["operations"].push_back(metrics::totals_of(operation));
+  out["bad"] = {{"substituted", statistics.substituted.value()}, {"masked", statistics.masked.value()},
+                {"absent", statistics.absent.value()},           {"damaged", statistics.damaged.value()},
+                {"unsupported", statistics.unsupported.value()}, {"too_long", statistics.too_long.value()},
+                {"dropped", statistics.dropped.value()}};
   if (const auto& trimmed = pipeline.plan().trimmed(); trimmed.samples.value() > 0)
     out["trimmed"] = {{"samples", trimmed.samples.value()}, {"last", trimmed.last.load(std::memory_order_relaxed)}};
   out["memory"] = {{"waits", statistics.memory_waits.value()}, {"waiting", statistics.waiting_for_memory.value()}};

@@ -38,6 +38,8 @@ void add_counts(PipelineFigures& out, const pipeline::PipelineStatistics& counte
   out.damaged = counted.damaged.value();
   out.unsupported = counted.unsupported.value();
   out.too_long = counted.too_long.value();
+  out.dropped = counted.dropped.value();
+  out.absent = counted.absent.value();
   out.memory_waits = counted.memory_waits.value();
   out.waiting_for_memory = counted.waiting_for_memory.level();
   out.waiting_out_faults = counted.waiting_out_faults.level() + counted.asked_again.level();
@@ -66,6 +68,20 @@ void add_gpus(NodeFigures& out, const memory::GpusReport& report) {
 }
 
 }  // namespace
+
+std::vector<metrics::OperationFigures> operations_of(const pipeline::Pipeline& pipeline) {
+  std::vector<metrics::OperationFigures> operations;
+  pipeline.plan().for_each_output([&](const std::string& output, const media::WorkTimes& times) {
+    std::map<std::string_view, uint64_t> by_name;
+    times.for_each([&](std::string_view name, uint64_t ns) { by_name[name] += ns; });
+    for (const auto& [name, ns] : by_name) operations.push_back({output, std::string(name), times.samples(), ns, {}});
+  });
+  for (const auto& stage : pipeline.stages())
+    stage->for_each_operation([&](const std::string& output, std::string_view name, uint64_t samples, uint64_t ns) {
+      operations.push_back({output, std::string(name), samples, ns, std::string(stage->name())});
+    });
+  return operations;
+}
 
 metrics::StageFigures measure(const State& state, const pipeline::Stage& stage) {
   const pipeline::StageStatistics& counted = stage.statistics();
@@ -164,11 +180,7 @@ PipelineFigures measure(const State& state, const Pipelines::Entry& entry,
   out.can_keep_decoded = !fields.empty() && std::all_of(fields.begin(), fields.end(),
                                                         [](const auto& field) { return field.why_unprepared.empty(); });
   for (const auto& stage : pipeline.stages()) out.stages.push_back(measure(state, *stage));
-  pipeline.plan().for_each_output([&](const std::string& output, const media::WorkTimes& times) {
-    std::map<std::string_view, uint64_t> by_name;
-    times.for_each([&](std::string_view name, uint64_t ns) { by_name[name] += ns; });
-    for (const auto& [name, ns] : by_name) out.operations.push_back({output, std::string(name), times.samples(), ns});
-  });
+  out.operations = operations_of(pipeline);
   if (!entry.listing) {  // shelves may be opened on the listing's thread
     out.cache_form = config::cache_form_name(pipeline.caching().choice().form);
     for (const auto& shelf : pipeline.caching().report()) out.caches.push_back(measure(shelf));

@@ -11,6 +11,8 @@
 
 namespace spdld::node {
 
+// Of the outputs' operations, in all stages.
+std::vector<metrics::OperationFigures> operations_of(const pipeline::Pipeline& pipeline);
 metrics::StageFigures measure(const State& state, const pipeline::Stage& stage);
 metrics::CacheFigures measure(const cache::ShelfReport& shelf);
 metrics::RingFigures measure(const FeedKey& key, const Feed& feed);

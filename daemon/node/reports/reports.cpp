@@ -255,7 +255,7 @@ Json errors_document(const State& state, Asker asker, std::string_view name) {
     Json line;
   };
   std::vector<Line> lines;
-  uint64_t total = 0, substituted = 0, masked = 0, missing_count = 0;
+  uint64_t total = 0, substituted = 0, masked = 0, absent = 0, dropped = 0, missing_count = 0;
   Json missing = Json::array();
   const Sight sight(state, asker);
   for (const auto& [key, entry] : state.pipelines.entries()) {
@@ -263,6 +263,8 @@ Json errors_document(const State& state, Asker asker, std::string_view name) {
     total += entry->pipeline->errors().total();
     substituted += entry->pipeline->statistics().substituted.value();
     masked += entry->pipeline->statistics().masked.value();
+    absent += entry->pipeline->statistics().absent.value();
+    dropped += entry->pipeline->statistics().dropped.value();
     const source::Remarks remarks = entry->pipeline->remarks();
     missing_count += remarks.missing().count;
     for (const std::string& what : remarks.missing().first)
@@ -289,6 +291,8 @@ Json errors_document(const State& state, Asker asker, std::string_view name) {
           {"total", total},
           {"substituted", substituted},
           {"masked", masked},
+          {"absent", absent},
+          {"dropped", dropped},
           {"errors", errors},
           {"missing_count", missing_count},
           {"missing", missing}};

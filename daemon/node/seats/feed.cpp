@@ -62,7 +62,8 @@ delivery::Ring Feed::make_ring(memory::SlotMemories memories) const {
 
 Feed::~Feed() {
   if (memory::on_gpu(kind())) return;
-  const memory::HostMemory::Use use{setting_.key.uid, layout_.slot_bytes(), ring_.access(), kind()};
+  const memory::HostMemory::Use use{setting_.key.uid, layout_.slot_bytes(), ring_.access(), kind(),
+                                    pipeline_->has_delegates()};
   host_memory_.give_back(use, ring_.take_memories(), closed_);
 }
 
@@ -257,7 +258,7 @@ bool Feed::fill(batch::Slot& slot) {
 
 void Feed::on_batch(const batch::Batch& batch) {
   if (!setting_.sharing || !setting_.sharing->tapped) sheets_.look(batch, monotonic_ns());
-  const batch::Ranges counts = batch::ranges_of(layout_, batch.slot->contents, batch.slice.count);
+  const batch::Ranges counts = batch::ranges_of(layout_, batch.slot->contents, batch.valid());
   const uint64_t subject = pipeline_->subject(), number = batch.number, start_ns = trace::begin(subject);
   const auto note = [=](trace::What what, uint64_t from_ns, uint64_t duration_ns) {
     trace::note(subject, {.start_ns = from_ns, .duration_ns = duration_ns, .batch = number, .what = what});

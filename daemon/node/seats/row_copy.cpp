@@ -26,11 +26,17 @@ uint64_t rows_per_turn(const batch::Layout& layout) {
 void add_marks(const batch::Cutting& cutting, const batch::Batch& from, batch::Batch& to) {
   add_indexes(cutting, from.substituted, to.substituted);
   add_indexes(cutting, from.masked, to.masked);
+  add_indexes(cutting, from.absent, to.absent);
   for (batch::Flaw flaw : from.flaws) {
     if (flaw.index < cutting.from || flaw.index >= cutting.from + cutting.samples) continue;
     flaw.index = static_cast<uint32_t>(flaw.index - cutting.from + cutting.to);
     to.flaws.push_back(std::move(flaw));
   }
+}
+
+batch::Cutting rows_of(const batch::Cutting& cutting, const batch::Batch& from, const batch::Batch& to) {
+  return {cutting.from - from.absent_in(0, cutting.from), cutting.to - to.absent_in(0, cutting.to),
+          cutting.samples - from.absent_in(cutting.from, cutting.samples)};
 }
 
 }  // namespace spdld::node

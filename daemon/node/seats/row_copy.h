@@ -14,6 +14,9 @@ namespace spdld::node {
 // others get their turns. At least 1.
 uint64_t rows_per_turn(const batch::Layout& layout);
 
+// The rows of these samples. Precondition: all samples of `to` that stand before them have been added.
+batch::Cutting rows_of(const batch::Cutting& cutting, const batch::Batch& from, const batch::Batch& to);
+
 // Adds the marks and flaws of the samples that `cutting` names, under their indexes in `to`.
 void add_marks(const batch::Cutting& cutting, const batch::Batch& from, batch::Batch& to);
 

@@ -136,7 +136,7 @@ void Seating::seat(const control::Client& client, const control::AttachRequest& 
   make_room(client.uid, bytes);
   const auto kind =
       placement->where == Placement::Where::kPinned ? memory::MemoryKind::kPinned : memory::MemoryKind::kHost;
-  const memory::HostMemory::Use use{client.uid, plan.layout.slot_bytes(), plan.access, kind};
+  const memory::HostMemory::Use use{client.uid, plan.layout.slot_bytes(), plan.access, kind, pipeline->has_delegates()};
   join(newcomer, open_feed(newcomer, plan, lent_.host_memory.make_slots(use, plan.slots)));
 }
 

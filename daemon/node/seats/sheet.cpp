@@ -214,12 +214,12 @@ std::shared_ptr<const Sheet> SheetTaker::take(const batch::Batch& batch, uint64_
   sheet->dtype = config::dtype_name(place.dtype);
   sheet->epoch = batch.position.epoch;
   sheet->step = batch.position.step;
-  sheet->samples = batch.slice.count;
+  sheet->samples = batch.valid();
   sheet->taken_ns = now_ns;
   const uint64_t longest = std::max(pictures.width, pictures.height), side = std::min(longest, kSideMax);
   sheet->width = static_cast<uint32_t>(std::max<uint64_t>(1, pictures.width * side / longest));
   sheet->height = static_cast<uint32_t>(std::max<uint64_t>(1, pictures.height * side / longest));
-  sheet->pictures.resize(std::min(batch.slice.count, kPicturesMax));
+  sheet->pictures.resize(std::min(batch.valid(), kPicturesMax));
 
   std::vector<float> values;
   values.reserve(sheet->pictures.size() * sheet->width * sheet->height * kChannels);
@@ -248,10 +248,12 @@ void SheetTaker::add_words(const batch::Batch& batch, Sheet& sheet) const {
     sheet.pictures[i].label = is_named ? classes_[static_cast<size_t>(*number)]
                                        : layout_.tensors()[*label_].name + " " + std::to_string(*number);
   }
-  for (const uint32_t index : batch.substituted)
-    if (index < sheet.pictures.size()) sheet.pictures[index].note = "replaced";
-  for (const uint32_t index : batch.masked)
-    if (index < sheet.pictures.size()) sheet.pictures[index].note = "masked";
+  const auto note = [&](const std::vector<uint32_t>& marked, const char* text) {
+    for (const uint32_t index : marked)
+      if (const uint64_t row = batch.row_of(index); row < sheet.pictures.size()) sheet.pictures[row].note = text;
+  };
+  note(batch.substituted, "replaced");
+  note(batch.masked, "masked");
 }
 
 std::shared_ptr<const Sheet> SheetTaker::latest(uint64_t now_ns) const {

@@ -108,12 +108,12 @@ void Tap::begin_copy(Source& source, OpenBatch& open, uint64_t from) {
       from, open.next,
       std::min({open.batch.slice.count - open.next, source.batch.slice.count - from, rows_per_task_max_})};
   task.ranges.clear();
-  batch::append(theirs_.layout, source.batch.slot->contents, own_.layout, open.batch.slot->contents, cutting,
-                task.ranges);
+  batch::append(theirs_.layout, source.batch.slot->contents, own_.layout, open.batch.slot->contents,
+                rows_of(cutting, source.batch, open.batch), task.ranges);
   open.next += cutting.samples;
-  const bool is_last = open.next == open.batch.slice.count;
-  task.rest = is_last ? batch::finish(own_.layout, open.batch.slot->contents, open.batch.slice.count) : batch::Rest();
   add_marks(cutting, source.batch, open.batch);
+  task.rest =
+      open.has_all() ? batch::finish(own_.layout, open.batch.slot->contents, open.batch.valid()) : batch::Rest();
   count_sources(open, cutting);
   source.used_up = from + cutting.samples == source.batch.slice.count;
   source.copying++;
@@ -124,6 +124,7 @@ void Tap::begin_copy(Source& source, OpenBatch& open, uint64_t from) {
 void Tap::count_sources(OpenBatch& open, const batch::Cutting& cutting) {
   if (!mixed_) return;
   for (uint64_t i = 0; i < cutting.samples; i++) {
+    if (open.batch.absent_in(cutting.to + i, 1) > 0) continue;
     const uint64_t in_epoch = open.batch.slice.place(cutting.to + i);
     ++open.batch.of_source[mixed_->at(open.batch.position.epoch, in_epoch).source];
   }

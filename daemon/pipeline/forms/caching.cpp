@@ -326,6 +326,7 @@ bool Caching::settle_field(source::FetchRequest& request, size_t index, cache::F
   field.parts.reset();
   field.is_prepared = false;
   field.keeps_on = nullptr;
+  field.is_placed = fetch.is_placed;
   // In all its forms: another one of the same file must not come to light.
   const auto drop = [&](bool is_damaged) {
     for (size_t rung = 0; rung < choice_.forms.size(); rung++)

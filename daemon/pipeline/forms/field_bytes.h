@@ -42,6 +42,7 @@ struct FieldBytes : media::Field {
   // from that form in any case, so that what a pipeline gives does not depend on the cache's content.
   cache::Shelf* keeps_on = nullptr;
   size_t rung = 0;                // of FormShelves: in which form the field is found, or is to be kept
+  bool is_placed = false;         // it lies in the batch already, and there are no bytes of it here
   bool is_upgrade = false;        // it is kept already, and is made anew in a better form
   store::Identity identity = {};  // of the content
   // The places of `indexes` in the cache.

@@ -37,7 +37,7 @@ void BadLimit::begin(const batch::Batch& batch) {
 void BadLimit::keep_reasons(const batch::Batch& batch) {
   std::vector<const batch::Flaw*> flaws;  // in the order of the batch, not of the threads
   for (const batch::Flaw& flaw : batch.flaws)
-    if (flaw.kind != batch::FlawKind::kTooLong) flaws.push_back(&flaw);
+    if (!batch::is_left_out(flaw.kind)) flaws.push_back(&flaw);
   std::sort(flaws.begin(), flaws.end(), [](const batch::Flaw* a, const batch::Flaw* b) { return a->index < b->index; });
   for (const batch::Flaw* flaw : flaws) {
     if (reasons_.size() == kReasonsMax) return;
@@ -62,9 +62,9 @@ Status BadLimit::note(const batch::Batch& batch) {
   if (!is_on_) return Done{};
   if (epoch_ != batch.position.epoch || run_ != batch.run) begin(batch);
   taken_ += batch.slice.count;
-  const auto is_too_long = [](const batch::Flaw& flaw) { return flaw.kind == batch::FlawKind::kTooLong; };
-  const auto left_out = std::count_if(batch.flaws.begin(), batch.flaws.end(), is_too_long);
-  bad_ += batch.substituted.size() + batch.masked.size() - static_cast<uint64_t>(left_out);
+  const auto left_out = std::count_if(batch.flaws.begin(), batch.flaws.end(),
+                                      [](const batch::Flaw& flaw) { return batch::is_left_out(flaw.kind); });
+  bad_ += batch.substituted.size() + batch.masked.size() + batch.absent.size() - static_cast<uint64_t>(left_out);
   keep_reasons(batch);
   if (bad_ > bad_max_now_) return error(batch);
   return Done{};

@@ -48,6 +48,7 @@ struct FieldFetch {
   uint64_t whole_max = 0;
   bool is_whole = false;
   uint64_t content_bytes = 0;  // of the whole content
+  bool is_placed = false;      // set by the fetcher: the content lies in the batch already, and bytes[i] is empty
   // The parts are wanted of the file with `identity` alone: of another file nothing is read, and is_other is set.
   bool is_of_identity = false, is_other = false;
   // Sets what was read of a content of `bytes`: the parts as far as it has them. Returns how many bytes that is.

@@ -82,8 +82,9 @@ function sessionsOf(status) {
 function errorsOf(errors) {
   const rows = errors.errors.slice(-20).reverse().map((one) =>
     [one.last.slice(11, 19), one.pipeline, one.sample, one.name, one.reason, one.count]);
-  const note = errors.total ? `${plural(errors.total, "sample")} could not be used so far; ${short(errors.substituted)} replaced, ` +
-    `${short(errors.masked)} masked.` : "Every sample could be used.";
+  const dropped = errors.dropped ? ` User code dropped ${plural(errors.dropped, "sample")}.` : "";
+  const note = (errors.total ? `${plural(errors.total, "sample")} could not be used so far; ${short(errors.substituted)} replaced, ` +
+    `${short(errors.masked)} masked.` : "Every sample could be used.") + dropped;
   return table("stack", "Errors", [["time"], ["pipeline"], ["sample", "n"], ["name", "sample"], ["reason", "reason"], ["times", "n"]], rows, note);
 }
 
