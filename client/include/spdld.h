@@ -248,11 +248,13 @@ typedef struct spdld_tensor {
 typedef struct spdld_batch_info {
   size_t struct_size;
   uint64_t epoch, step;
-  uint64_t valid; /* how many samples the batch has; 0 if a short last step has fewer samples than ranks */
+  uint64_t valid; /* how many samples the batch has; 0 if a short last step has fewer samples than ranks, or if all of
+                     its samples were left out (on_drop = "shorter") */
   uint64_t first; /* the position in the epoch of the first sample; in a pushed order step * batch_size */
   uint32_t tensors;
-  uint32_t substituted; /* how many samples had bad content and were replaced by another sample */
-  uint32_t masked;      /* how many samples had bad content and were zeroed; the tensor "mask" marks them */
+  uint32_t substituted; /* how many samples had bad content or were left out, and were replaced by another sample */
+  uint32_t masked;      /* how many samples had bad content or were left out, and were zeroed; the tensor "mask" marks
+                           them */
   spdld_memory memory;
   int device;       /* as in spdld_info */
   uint32_t padded;  /* how many samples at the end repeat the epoch's first samples, to fill the batch (last =
@@ -260,26 +262,30 @@ typedef struct spdld_batch_info {
   uint32_t sources; /* as in spdld_info; the next two fields are valid while the batch is held */
   const char* const* source_names;
   const uint32_t* source_counts; /* how many of the `valid` samples each source gave */
+  uint32_t absent;  /* how many samples of the step the batch lacks, because they were left out (on_drop = "shorter") */
+  uint32_t dropped; /* how many samples of the step user code dropped: they are substituted, masked or absent */
 } spdld_batch_info;
 
 /* Counts of the batches and samples that spdld_next has handed out since attach, and of the bad samples among them. */
 typedef struct spdld_stats {
   size_t struct_size;
   uint64_t batches, samples;
-  uint64_t substituted;   /* samples whose content was bad and was replaced by another sample */
-  uint64_t masked;        /* samples whose content was bad and was zeroed */
+  uint64_t substituted;   /* samples whose content was bad, or that were left out, and that another sample replaced */
+  uint64_t masked;        /* samples whose content was bad, or that were left out, and that were zeroed */
   uint64_t unsupported;   /* substituted and masked pictures in a format that this daemon does not decode; of the other
-                             samples, the samples that are not too long are damaged */
+                             samples, all that are neither too long nor dropped are damaged */
   uint32_t bad_reasons;   /* how many different reasons spdld_get_bad_reason tells, at most 64 */
   uint32_t missing;       /* how many sentences about missing data spdld_get_missing tells, at most 16 */
   uint64_t missing_count; /* how many files or members the data set misses; on_missing = "warn" goes on with the
                              rest */
   uint64_t too_long;      /* substituted and masked samples that are longer than an output takes, and that it leaves
-                             out (too_long = "leave-out") */
+                             out (too_long = "leave-out"); absent ones as well */
   uint64_t replayed;      /* over how many batches of a replay replay_step_ms is measured: all but the first ten; 0 of
                              other loaders */
   double replay_step_ms;  /* the time from one replayed batch to the next, on average: the trainer's own time for a
                              step */
+  uint64_t absent;        /* samples that batches lack, because they were left out (on_drop = "shorter") */
+  uint64_t dropped;       /* substituted, masked and absent samples that user code dropped; they are no bad samples */
 } spdld_stats;
 
 typedef struct spdld_bad_reason {
@@ -290,6 +296,7 @@ typedef struct spdld_bad_reason {
   uint64_t sample;    /* the first such sample's id */
   const char* name;   /* the first such sample's name */
   int too_long;       /* 1: samples that are longer than an output takes, and that it leaves out: not damaged */
+  int dropped;        /* 1: samples that user code dropped: not damaged */
 } spdld_bad_reason;
 
 SPDLD_API const char* spdld_version(void);

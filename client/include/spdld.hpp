@@ -97,7 +97,7 @@ struct Stats {
     bool unsupported = false;
     uint64_t count = 0, sample = 0;
     std::string name;
-    bool too_long = false;
+    bool too_long = false, dropped = false;
   };
   spdld_stats counts{};
   std::vector<Reason> reasons;
@@ -112,8 +112,8 @@ inline Stats stats_of(const spdld_loader* loader) {
     spdld_bad_reason told{};
     told.struct_size = sizeof told;
     check(spdld_get_bad_reason(loader, i, &told));
-    stats.reasons.push_back(
-        {told.reason, told.unsupported != 0, told.count, told.sample, told.name, told.too_long != 0});
+    stats.reasons.push_back({told.reason, told.unsupported != 0, told.count, told.sample, told.name, told.too_long != 0,
+                             told.dropped != 0});
   }
   for (uint32_t i = 0; i < stats.counts.missing; i++) {
     const char* what = nullptr;

@@ -27,11 +27,11 @@
  * Samples: what run() gives must depend on its input, the settings and the key alone, and not on what came before in
  * the same state. The state is for tables and memory that are kept.
  *
- * Errors: a function returns SPDLD_PLUGIN_OK or says what is wrong in one sentence, in UTF-8 and without a line break.
- * It writes the sentence, ended by a NUL, into `error`, which has room for `error_size` bytes with the NUL: snprintf()
- * does so. A longer sentence is cut, and bytes that are no UTF-8 are replaced. C++ exceptions, longjmp() and signals
- * must not leave a function. A crash ends the process: the sample is tried once more in another process, and is bad
- * content after that. So does a call that takes longer than the pipeline's call_limit_s.
+ * Errors: a function returns SPDLD_PLUGIN_OK (or run() SPDLD_PLUGIN_DROP) or says what is wrong in one sentence, in
+ * UTF-8 and without a line break. It writes the sentence, ended by a NUL, into `error`, which has room for `error_size`
+ * bytes with the NUL: snprintf() does so. A longer sentence is cut, and bytes that are no UTF-8 are replaced. C++
+ * exceptions, longjmp() and signals must not leave a function. A crash ends the process: the sample is tried once more
+ * in another process, and is bad content after that. So does a call that takes longer than the pipeline's call_limit_s.
  *
  * Versions: the digest of the library's file belongs to the run. Another build is another run, since it may give other
  * values.
@@ -52,11 +52,13 @@ extern "C" {
 /* The results of functions. */
 enum {
   SPDLD_PLUGIN_OK = 0,
-  SPDLD_PLUGIN_BAD = 1,  /* The content of this sample is bad, and the sentence says how. Of bind(): the operation can't
-                            do what the pipeline asks for. Of make(): its settings name something that is not there. */
-  SPDLD_PLUGIN_FAULT = 2 /* Something else failed, such as an allocation: the state is freed, and the sample is tried
-                            once more with a new state. After a second fault it counts as bad content. Any other number
-                            means the same. */
+  SPDLD_PLUGIN_BAD = 1, /* The content of this sample is bad, and the sentence says how. Of bind(): the operation can't
+                           do what the pipeline asks for. Of make(): its settings name something that is not there. */
+  SPDLD_PLUGIN_FAULT = 2, /* Something else failed, such as an allocation: the state is freed, and the sample is tried
+                             once more with a new state. After a second fault it counts as bad content. Any other number
+                             means the same. */
+  SPDLD_PLUGIN_DROP = 3   /* Of run(): this sample is to be left out. It is no bad content, needs no sentence, and the
+                             pipeline's on_drop says what comes in its place. Of the others: a fault. */
 };
 
 /* The types of a tensor's elements. spdld_dtype in spdld.h has the same numbers. */

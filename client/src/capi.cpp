@@ -249,10 +249,12 @@ spdld_result spdld_get_stats(const spdld_loader* loader, spdld_stats* target) {
     spdld_stats told = {};
     told.batches = stats.batches;
     told.samples = stats.samples;
-    told.substituted = stats.substituted;
-    told.masked = stats.masked;
-    told.unsupported = stats.unsupported;
-    told.too_long = stats.too_long;
+    told.substituted = stats.bad_counts.substituted;
+    told.masked = stats.bad_counts.masked;
+    told.absent = stats.bad_counts.absent;
+    told.unsupported = stats.bad_counts.unsupported;
+    told.too_long = stats.bad_counts.too_long;
+    told.dropped = stats.bad_counts.dropped;
     told.bad_reasons = static_cast<uint32_t>(stats.reasons.size());
     told.missing = static_cast<uint32_t>(stats.missing.size());
     told.missing_count = stats.missing_count;
@@ -274,6 +276,7 @@ spdld_result spdld_get_bad_reason(const spdld_loader* loader, uint32_t index, sp
     told.reason = reason.reason.c_str();
     told.unsupported = reason.kind == proto::BadKind::unsupported ? 1 : 0;
     told.too_long = reason.kind == proto::BadKind::too_long ? 1 : 0;
+    told.dropped = reason.kind == proto::BadKind::dropped ? 1 : 0;
     told.count = reason.count;
     told.sample = reason.sample;
     told.name = reason.name.c_str();
@@ -373,8 +376,10 @@ spdld_result spdld_batch_get_info(const spdld_batch* batch, spdld_batch_info* ta
     info.valid = content.valid;
     info.first = content.first;
     info.tensors = static_cast<uint32_t>(content.tensors.size());
-    info.substituted = content.substituted;
-    info.masked = content.masked;
+    info.substituted = static_cast<uint32_t>(content.bad_counts.substituted);
+    info.masked = static_cast<uint32_t>(content.bad_counts.masked);
+    info.absent = static_cast<uint32_t>(content.bad_counts.absent);
+    info.dropped = static_cast<uint32_t>(content.bad_counts.dropped);
     info.memory = batch->batch->placement().memory;
     info.device = batch->batch->placement().device;
     info.padded = content.padded;

@@ -206,7 +206,8 @@ CallOutcome Loader::take_ready(const proto::Ready& ready, std::unique_ptr<Batch>
   Content content;
   const char* fault =
       read_content(ready, terms_, ring_->slots().at(ready.slot()), ring_->slots().slot_bytes(), content);
-  if (!fault && terms_.is_pushed() && content.valid != pushed_.front_size()) fault = "a batch of more or fewer samples";
+  if (!fault && terms_.is_pushed() && content.valid + content.bad_counts.absent != pushed_.front_size())
+    fault = "a batch of more or fewer samples";
   if (fault) return protocol_failure(connection, fault);
   if (!ring_->slots().drop_copies(ready.slot())) {
     return failure(SPDLD_INTERNAL, "cannot drop this process's copies of a slot's pages (madvise failed)");
@@ -249,7 +250,7 @@ CallOutcome Loader::take_again(std::unique_ptr<Batch>& batch) {
 
 void Loader::note(const Batch& batch) {
   const Content& told = batch.content();
-  stats_.note(told.valid, told.substituted, told.masked, told.unsupported, told.too_long, told.bad);
+  stats_.note(told.valid, told.bad_counts, told.bad);
 }
 
 void Loader::step_on() {

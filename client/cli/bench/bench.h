@@ -29,14 +29,14 @@ struct BenchBatch {
   double wait_s = 0;  // how long next() took
   uint32_t rank = 0;
   uint32_t images = 0;
-  uint32_t substituted = 0, masked = 0;
+  uint32_t substituted = 0, masked = 0, absent = 0, dropped = 0;
 };
 
 struct BenchReport {
   std::string pipeline;
   uint32_t world_size = 0;
   uint64_t images = 0, batches = 0;
-  uint64_t substituted = 0, masked = 0;
+  uint64_t substituted = 0, masked = 0, absent = 0, dropped = 0;
   double seconds = 0;       // from before attach to the last batch
   double images_per_s = 0;  // after the first batch; over all where there was only one
   double cpu_s = 0, daemon_cpu_s = 0, client_cpu_s = 0;

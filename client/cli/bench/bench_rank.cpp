@@ -124,7 +124,9 @@ class Rank {
                     .rank = rank_,
                     .images = static_cast<uint32_t>(info.valid),
                     .substituted = info.substituted,
-                    .masked = info.masked};
+                    .masked = info.masked,
+                    .absent = info.absent,
+                    .dropped = info.dropped};
       told.done = info.epoch;
       tell(told);
       taken++;

@@ -22,6 +22,8 @@ void add_batches(BenchReport& report, const std::vector<BenchBatch>& batches) {
     report.images += batch.images;
     report.substituted += batch.substituted;
     report.masked += batch.masked;
+    report.absent += batch.absent;
+    report.dropped += batch.dropped;
     report.seconds = std::max(report.seconds, batch.at_s);
     const bool first = first_of_rank.emplace(batch.rank, batch.at_s).second;
     if (first) continue;
@@ -74,10 +76,14 @@ std::string report_text(const BenchReport& report, const Page& page) {
                           duration_text(report.wait_p99_us * 1e-6));
   facts.add("peak memory", bytes_text(report.peak_pss_bytes) + " (daemon " + bytes_text(report.daemon_peak_pss_bytes) +
                                ", ranks " + bytes_text(report.clients_peak_pss_bytes) + ")");
-  if (report.substituted + report.masked > 0) {
+  if (report.substituted + report.masked + report.absent > report.dropped) {
     facts.add("bad content", Cell(counted(report.substituted, "sample") + " substituted, " + count_text(report.masked) +
                                       " masked; see `spdlctl errors`",
                                   Style::kWarning));
+  }
+  if (report.dropped > 0) {
+    facts.add("dropped", counted(report.dropped, "sample") + " by user code, for which " + count_text(report.absent) +
+                             " are absent");
   }
   return facts.text(page);
 }
@@ -89,6 +95,8 @@ std::string report_json(const BenchReport& report) {
                                  {"batches", report.batches},
                                  {"substituted", report.substituted},
                                  {"masked", report.masked},
+                                 {"absent", report.absent},
+                                 {"dropped", report.dropped},
                                  {"seconds", report.seconds},
                                  {"images_per_s", report.images_per_s},
                                  {"cpu_s", report.cpu_s},

@@ -146,6 +146,29 @@ std::string stages_text(const Json& describe, const Page& page) {
   return table.text(page);
 }
 
+// The time of an operation of the daemon's is measured for one sample in many, so shares are of the time of one sample.
+std::string operations_text(const Json& describe, const Page& page) {
+  const auto each_s = [](const Json& operation) {
+    const double samples = number_at(operation, "samples");
+    return samples > 0 ? number_at(operation, "busy_s") / samples : 0;
+  };
+  double all_s = 0;
+  for (const auto& operation : list_or_empty(describe, "operations")) all_s += each_s(operation);
+  if (all_s == 0) return "";
+  Table table({{"OUTPUT", Align::kLeft, Role::kKey},
+               {"OPERATION", Align::kLeft, Role::kKey},
+               {"IN"},
+               {"MEAN", Align::kRight},
+               {"SHARE", Align::kRight}});
+  for (const auto& operation : list_or_empty(describe, "operations")) {
+    const std::string stage = text_at(operation, "stage");
+    table.add({Cell(text_at(operation, "output"), Style::kStrong), text_at(operation, "op"),
+               stage.empty() ? "decode threads" : stage, duration_text(each_s(operation)),
+               percent_text(each_s(operation) / all_s)});
+  }
+  return table.text(page) + "\n";
+}
+
 std::string memory_text(const Json& ring) {
   const std::string gpu = text_at(ring, "gpu");
   const std::string memory = text_at(ring, "memory");
@@ -228,11 +251,16 @@ void add_state(Facts& facts, const Json& document) {
 
 void add_bad(Facts& facts, const Json& document) {
   const Json& bad = table_at(document, "bad");
-  const uint64_t substituted = count_at(bad, "substituted"), masked = count_at(bad, "masked");
-  if (substituted + masked == 0) return;
-  facts.add("bad content", Cell(counted(substituted, "sample") + " substituted, " + count_text(masked) +
-                                    " masked; see `spdlctl errors " + text_at(document, "name") + "`",
-                                Style::kWarning));
+  const uint64_t dropped = count_at(bad, "dropped"), absent = count_at(bad, "absent");
+  if (count_at(bad, "damaged") + count_at(bad, "unsupported") + count_at(bad, "too_long") > 0) {
+    facts.add("bad content", Cell(counted(count_at(bad, "substituted"), "sample") + " substituted, " +
+                                      count_text(count_at(bad, "masked")) + " masked" +
+                                      (absent == 0 ? "" : ", " + count_text(absent) + " absent") +
+                                      (dropped == 0 ? "" : ", with dropped ones") + "; see `spdlctl errors " +
+                                      text_at(document, "name") + "`",
+                                  Style::kWarning));
+  }
+  if (dropped > 0) facts.add("dropped", counted(dropped, "sample") + " by user code");
 }
 
 void add_trimmed(Facts& facts, const Json& document) {
@@ -271,7 +299,8 @@ std::string trainers_text(const Json& document, const Page& page) {
 
 // Of each a table with a blank line below it.
 std::string parts_text(const Json& document, const Page& page) {
-  return stages_text(document, page) + "\n" + cached_fields_text(document, page) + tuning_text(document, page);
+  return stages_text(document, page) + "\n" + operations_text(document, page) + cached_fields_text(document, page) +
+         tuning_text(document, page);
 }
 
 }  // namespace

@@ -60,9 +60,12 @@ Json last_errors(const std::string& pipeline) {
 std::string errors_sum(const Json& document) {
   std::string text = counted(count_at(document, "total"), "error") + " in all, newest last\n";
   const uint64_t substituted = count_at(document, "substituted"), masked = count_at(document, "masked");
-  if (substituted + masked == 0) return text;
+  const uint64_t absent = count_or_zero(document, "absent"), dropped = count_or_zero(document, "dropped");
+  if (substituted + masked + absent == 0) return text;
+  if (dropped > 0) text += "User code dropped " + counted(dropped, "sample") + ", which are no errors.\n";
   return text + "An error is a bad sample that was met, also where it was a substitute. In batches, " +
-         counted(substituted, "sample") + " were substituted and " + count_text(masked) + " masked.\n";
+         counted(substituted, "sample") + " were substituted and " + count_text(masked) + " masked" +
+         (absent == 0 ? "" : ", and " + count_text(absent) + " are absent") + ".\n";
 }
 
 ExitCode errors(const Globals& globals, const std::string& pipeline, bool last) {
@@ -156,7 +159,9 @@ void declare_errors(config::Arguments command, const Globals& globals, RunComman
 constexpr const char* kErrorsMore =
     "Equal errors of one sample are counted together; the last 1,000 are kept. FIRST and LAST say when such an error "
     "was met, and TIMES how often. KIND is \"damaged\", \"unsupported\" for a picture in a format that this build does "
-    "not decode, or \"too_long\" for a sample that an output leaves out. If a pipeline has on_missing = \"warn\", a "
+    "not decode, \"too_long\" for a sample that an output leaves out, or \"dropped\" for one that user code leaves "
+    "out: "
+    "these are no errors, and make room for others. If a pipeline has on_missing = \"warn\", a "
     "table above the errors lists what its data set misses. A private daemon leaves its errors behind for --last.\n\n"
     "With --follow, each new error is a line, and so is each error that was met again. The errors that were there "
     "before come first. One look prints at most 50 errors, the newest, below a line that counts the others. The "

@@ -38,21 +38,25 @@ Grid stages_grid(const PipelineSight& pipeline) {
   return grid;
 }
 
-// The time of an operation is measured for one sample in many, so its share of all operations' time is what it tells.
+// The time of an operation of the daemon's is measured for one sample in many, so its share of a sample's time is what
+// it tells.
 Grid operations_grid(const PipelineSight& pipeline) {
   Grid grid({{"OUTPUT", Align::kLeft, 1, 8, true},
              {"OPERATION", Align::kLeft, 0, 12, true},
              {"SHARE", Align::kRight, 0, 5, false, true},
              {"A SAMPLE", Align::kRight, 2, 8}});
-  double all = 0;
-  for (const Json& operation : list_or_empty(*pipeline.rates, "operations")) all += number_or_zero(operation, "busy");
+  const auto each_s = [](const Json& operation) {
+    return ratio(number_or_zero(operation, "busy"), number_or_zero(operation, "samples_per_s"));
+  };
+  double all_s = 0;
+  for (const Json& operation : list_or_empty(*pipeline.rates, "operations")) all_s += each_s(operation);
   size_t number = 0;
   for (const Json& operation : list_or_empty(*pipeline.rates, "operations")) {
-    const double busy = number_or_zero(operation, "busy"), share = ratio(busy, all);
-    const double each_s = ratio(busy, number_or_zero(operation, "samples_per_s"));
+    const double share = ratio(each_s(operation), all_s);
     grid.add(std::to_string(number++),
              {GridCell(text_or_empty(operation, "output"), Style::kStrong), GridCell(text_or_empty(operation, "op")),
-              bar_cell(percent_text(share), share, Style::kGood), GridCell(each_s > 0 ? duration_text(each_s) : "-")});
+              bar_cell(percent_text(share), share, Style::kGood),
+              GridCell(each_s(operation) > 0 ? duration_text(each_s(operation)) : "-")});
   }
   return grid;
 }
@@ -151,6 +155,11 @@ std::string bad_text(const Json& now) {
          count_text(count_or_zero(now, "masked")) + " masked";
 }
 
+std::string dropped_text(const Json& now) {
+  return counted(count_or_zero(now, "dropped"), "sample") + " dropped by user code, " +
+         count_text(count_or_zero(now, "absent")) + " absent";
+}
+
 }  // namespace
 
 std::vector<Section> pipeline_sections(const Sight&, const PipelineSight& pipeline) {
@@ -179,8 +188,8 @@ Facts pipeline_facts(const Sight& sight, const PipelineSight& pipeline) {
   facts.add("cpu", share_of_decoding(sight, rates));
   facts.add("so far", counted(count_or_zero(now, "samples"), "sample") + " in " +
                           counted(count_or_zero(now, "batches"), "batch", "batches"));
-  const uint64_t faults = bad_of(now) + count_or_zero(now, "substituted") + count_or_zero(now, "masked");
-  if (faults > 0) facts.add("bad", Cell(bad_text(now), Style::kWarning));
+  if (bad_of(now) > 0) facts.add("bad", Cell(bad_text(now), Style::kWarning));
+  if (count_or_zero(now, "dropped") > 0) facts.add("dropped", dropped_text(now));
   if (!store.empty()) facts.add("store", store);
   return facts;
 }
@@ -199,8 +208,8 @@ Lines pipeline_lines(const Sight& sight, const PipelineSight& pipeline, size_t c
   add_at_end(lines.back(), state, columns, state_style(state));
   add("cpu " + share_of_decoding(sight, rates) + "; " + counted(count_or_zero(now, "samples"), "sample") + " so far",
       Style::kPlain);
-  const uint64_t faults = bad_of(now) + count_or_zero(now, "substituted") + count_or_zero(now, "masked");
-  if (faults > 0) add(bad_text(now), Style::kWarning);
+  if (bad_of(now) > 0) add(bad_text(now), Style::kWarning);
+  if (count_or_zero(now, "dropped") > 0) add(dropped_text(now), Style::kPlain);
   lines.push_back(way_line(pipeline, columns));
   lines.emplace_back();
   for (Line& line : verdict_lines(pipeline, columns)) lines.push_back(std::move(line));

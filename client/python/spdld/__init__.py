@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Union
 
 from spdld import _spdld
 from spdld._crew import Crew
+from spdld._crew.drop import DROP
 from spdld._devices import device_for
 from spdld._errors import (
     ChangedError,
@@ -49,7 +50,7 @@ from spdld._state import text_of
 if TYPE_CHECKING:
     from spdld._trial.steps import Trial
 
-__all__ = ["attach", "query", "try_sample", "Loader", "Batch", "Tensor", "Ragged", "Info", "Error", "InvalidError",
+__all__ = ["attach", "query", "try_sample", "DROP", "Loader", "Batch", "Tensor", "Ragged", "Info", "Error", "InvalidError",
            "NoDaemonError", "DeniedError", "NotFoundError", "ConflictError", "ChangedError", "LimitError", "TimeoutError",
            "FailedError", "TrialError", "VersionError", "UnsupportedError", "ForkedError", "SpdldWarning", "DataWarning"]
 
@@ -170,9 +171,10 @@ def attach(pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], *, rank:
         comes to this program's stderr.
         A function gets one sample: bytes, or an array of numpy that it may write into. The array is valid during the call. It
         returns what the operation's `gives` says: an array of numpy, a tensor of torch on the CPU, a picture of PIL, numbers,
-        or bytes. Where it raises an exception, the sample counts as bad content. Before each call the module random,
-        numpy.random, torch's default generator and the generator of a parameter called `rng` stand at a state that depends
-        on the sample, the epoch and the operation alone.
+        or bytes. Where `gives` is left out, attach learns it from the first four samples. Where the function raises an
+        exception, the sample counts as bad content. Before each call the module random, numpy.random, torch's default
+        generator and the generator of a parameter called `rng` stand at a state that depends on the sample, the epoch and the
+        operation alone.
 
     Raises InvalidError with all faults of a pipeline at once, a line each. For an argument of torch's DataLoader, such
     as num_workers, InvalidError says what to write instead. ConflictError means that the rank is taken, ChangedError
@@ -198,7 +200,8 @@ def attach(pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], *, rank:
     origin = given, ops
     if ops is not None or may_call_functions(given):
         functions: Any = importlib.import_module("spdld._crew.functions")  # which most programs need not load
-        given, crew = functions.with_functions(given, ops)
+        connection = functions.Connection(None if socket is None else os.fspath(socket), bool(private), timeout, progress)
+        given, crew = functions.with_functions(given, ops, connection)
     text, spec, folder = given
     arguments: dict[str, Any] = dict(
         pipeline=text, spec=spec, spec_folder=folder, rank=_number("rank", rank or 0, _UINT32_MAX),

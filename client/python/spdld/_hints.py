@@ -11,6 +11,7 @@ class _Hint(NamedTuple):
 
 
 _LINES_MAX = 8
+_OPENERS = ("PIL.Image.open", "cv2.imread", "torchvision.io.read_image", "torchvision.io.decode_image")  # of pictures
 _CLASSES = "docs/torchvision.md says which operation stands for a transform"
 _FOLDER = "a folder of classes is a source of the type image-folder; docs/pipelines.md"
 _TABLE: dict[str, _Hint] = {
@@ -29,8 +30,9 @@ _TABLE: dict[str, _Hint] = {
     "torch.utils.data.ConcatDataset": _Hint("part", "joins data sets: a pipeline has several [[sources]]; docs/pipelines.md"),
     "keras.utils.image_dataset_from_directory": _Hint("data", f"makes batches of pictures: {_FOLDER}"),
     "tensorflow.keras.utils.image_dataset_from_directory": _Hint("data", f"makes batches of pictures: {_FOLDER}"),
-    "torchvision.datasets": _Hint("data", "is a data set of torchvision with a layout of its own: write its pictures into a "
-                                  "folder for each class, or a table; docs/pipelines.md lists the sources"),
+    "torchvision.datasets": _Hint("data", "is a data set of torchvision with a layout of its own: "
+                                  "spdld.torch.Loader(dataset=...) takes it as it is; or write its pictures into a folder for "
+                                  "each class, or a table, and the daemon reads them; docs/pipelines.md lists the sources"),
 }
 
 
@@ -60,11 +62,26 @@ def hints_in(script: Any, *kinds: str) -> list[tuple[int, str]]:
             found.setdefault(entry.why, (call.lineno, f"{full} {entry.why}."))
     lines = list(found.values())
     for node in script.nodes(ast.ClassDef) if "data" in kinds else []:
-        if any(script.dotted(base) in ("torch.utils.data.Dataset", "torch.utils.data.IterableDataset",
-                                       "torch.utils.data.dataset.Dataset") for base in node.bases):
-            lines.append((node.lineno, f"the class {node.name} reads samples by code of the script's own, which the daemon "
-                          "does not run: docs/pipelines.md lists the sources, of folders, tables, archives and annotations."))
+        bases = {script.dotted(base) for base in node.bases}
+        if bases & {"torch.utils.data.IterableDataset", "torch.utils.data.dataset.IterableDataset"}:
+            lines.append((node.lineno, f"the class {node.name} is iterable, which no process beside the daemon calls yet: give "
+                          "it __len__ and __getitem__, or take a source of docs/pipelines.md."))
+        elif bases & {"torch.utils.data.Dataset", "torch.utils.data.dataset.Dataset"}:
+            lines.append((node.lineno, f"the class {node.name} runs beside the daemon as it is, with "
+                          f"spdld.torch.Loader(dataset=...) in place of DataLoader(...); docs/trainers.md."
+                          f"{_pictures_hint(script, node)}"))
     return lines[:_LINES_MAX]
+
+
+def _pictures_hint(script: Any, data_set: ast.ClassDef) -> str:
+    """Where a data set opens pictures itself: what the daemon may do in its place, and what that saves."""
+    opened = next((call.lineno for call in ast.walk(data_set) if isinstance(call, ast.Call) and
+                   script.dotted(call.func) in _OPENERS), None)
+    if opened is None:
+        return ""
+    return f" It opens pictures itself (line {opened}): with a source of docs/pipelines.md that has their paths, the daemon " \
+        "reads, decodes and crops them in about a fifth of the CPU time (docs/figures.md), and a function of the class's may " \
+        "do the rest, as an operation with op = \"python\"."
 
 
 def splits_of(script: Any, dataset: ast.Call) -> list[tuple[int, str]]:

@@ -107,8 +107,8 @@ class Loader(OverLoader, _data.IterableDataset):  # type: ignore[misc]
         which include the samples' numbers as "sample_id". Names of outputs give a tuple: write convert=("image", "label")
         for `for images, labels in loader`. A dict gives a dict with other names, as in convert={"pixel_values": "image",
         "labels": "label"}. A function is called with the batch and may return anything.
-    substituted: True adds "substituted" to the default dict. It is the number of samples in the batch whose bad content
-        was replaced by another sample. The method stats() has the sum and the reasons.
+    substituted: True adds "substituted" to the default dict. It is the number of samples in the batch that were bad,
+        or left out, and that another sample replaced. The method stats() has the sum and the reasons.
 
     After an epoch that the program left in the middle, the next `for` loop gives the next epoch, as with torch's
     DataLoader. After load_state_dict, or with a state at attaching, the first `for` loop gives the rest of the state's

@@ -230,17 +230,29 @@ void bind_batch(nb::module_& module) {
       .def_prop_ro(
           "valid", [](const Batch& self) { return self.info().valid; },
           "The number of samples in the batch, which is the first size of every array. In a short last step it is "
-          "less than the batch size, and a rank may have none where there are fewer samples than ranks.")
+          "less than the batch size, and a rank may have none where there are fewer samples than ranks. With on_drop = "
+          "\"shorter\" any batch may have fewer, or none.")
       .def_prop_ro(
           "first", [](const Batch& self) { return self.info().first; },
           "The position of the batch's first sample within the epoch.")
       .def_prop_ro(
           "substituted", [](const Batch& self) { return self.info().substituted; },
-          "The number of samples whose content was bad and was replaced by the content of another sample.")
+          "The number of samples whose content was bad, or that were left out, and in whose places another sample "
+          "stands.")
       .def_prop_ro(
           "masked", [](const Batch& self) { return self.info().masked; },
-          "The number of samples whose content was bad and was zeroed. The tensor \"mask\" tells which samples these "
+          "The number of samples whose content was bad, or that were left out, and that are zero. The tensor \"mask\" "
+          "tells which samples these "
           "are.")
+      .def_prop_ro(
+          "dropped", [](const Batch& self) { return self.info().dropped; },
+          "The number of samples of the step that user code dropped (spdld.DROP). Others stand in their places, or "
+          "they "
+          "are masked or absent, as on_drop says.")
+      .def_prop_ro(
+          "absent", [](const Batch& self) { return self.info().absent; },
+          "The number of samples of the step that the batch lacks, because they were left out. It is above 0 only with "
+          "on_drop = \"shorter\".")
       .def_prop_ro(
           "padded", [](const Batch& self) { return self.info().padded; },
           "The number of samples at the end of the batch that repeat the first samples of the epoch, to fill the "

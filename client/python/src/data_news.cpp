@@ -37,12 +37,15 @@ std::vector<std::string> empty_news(const LoaderInfo& info) {
 std::vector<std::string> BadNews::of(const spdld_loader* loader, const spdld_batch_info& batch,
                                      const std::string& pipeline) {
   std::vector<std::string> news;
-  if (batch.substituted + batch.masked == 0 || told_ > kReasonsMax) return news;
+  if (batch.substituted + batch.masked + batch.absent == 0 || told_ > kReasonsMax) return news;
   const spdld::Stats stats = spdld::stats_of(loader);
   const std::string place = "epoch " + std::to_string(batch.epoch) + ", step " + std::to_string(batch.step);
-  const std::string fate = batch.masked > 0 ? "left zero" : "replaced by another";
+  const std::string fate = batch.masked > 0        ? "left zero"
+                           : batch.substituted > 0 ? "replaced by another"
+                                                   : "left out of its batch";
   for (; told_ < std::min(stats.reasons.size(), kReasonsMax); ++told_) {
     const auto& reason = stats.reasons[told_];
+    if (reason.dropped) continue;  // the program itself leaves it out
     const bool is_sentence = reason.reason.ends_with('.') || reason.reason.ends_with('?');
     news.push_back("pipeline " + pipeline + ", " + place + ": the sample " + reason.name + " was " + fate + ": " +
                    reason.reason + (is_sentence ? "" : ".") +
@@ -68,7 +71,10 @@ nb::dict dict_of(const spdld::Stats& stats) {
   for (const auto& reason : stats.reasons) {
     nb::dict entry;
     entry["reason"] = text_of(reason.reason);
-    entry["kind"] = reason.too_long ? "too_long" : reason.unsupported ? "unsupported" : "damaged";
+    entry["kind"] = reason.dropped       ? "dropped"
+                    : reason.too_long    ? "too_long"
+                    : reason.unsupported ? "unsupported"
+                                         : "damaged";
     entry["count"] = reason.count;
     entry["sample"] = reason.sample;
     entry["name"] = text_of(reason.name);
@@ -81,7 +87,9 @@ nb::dict dict_of(const spdld::Stats& stats) {
   dict["substituted"] = stats.counts.substituted;
   dict["masked"] = stats.counts.masked;
   dict["unsupported"] = stats.counts.unsupported;
+  dict["absent"] = stats.counts.absent;
   dict["too_long"] = stats.counts.too_long;
+  dict["dropped"] = stats.counts.dropped;
   dict["reasons"] = reasons;
   dict["missing"] = missing;
   dict["missing_count"] = stats.counts.missing_count;

@@ -197,24 +197,29 @@ void bind_loader(nb::module_& module) {
           "stats", &Loader::stats,
           "Counts the samples that next() has handed out so far. Returns a dict with these entries:\n\n"
           "- \"batches\" and \"samples\": how many were handed out.\n"
-          "- \"substituted\": the number of samples whose content was bad and was replaced by another sample.\n"
-          "- \"masked\": the number of samples whose content was bad and was left zero.\n"
+          "- \"substituted\": the number of samples whose content was bad, or that were left out, and that another "
+          "sample "
+          "replaced.\n"
+          "- \"masked\": the number of samples whose content was bad, or that were left out, and that are zero.\n"
+          "- \"absent\": the number of samples that batches lack, because they were left out (on_drop = \"shorter\").\n"
           "- \"unsupported\": the number of substituted and masked samples that are pictures of a format that the "
           "daemon does not decode.\n"
-          "- \"too_long\": the number of substituted and masked samples that are longer than an output takes, and that "
-          "it leaves out.\n"
-          "- \"reasons\": a list of dicts with \"reason\", \"kind\" (\"damaged\", \"unsupported\" or \"too_long\"), "
-          "\"count\", and "
+          "- \"too_long\": the number of substituted, masked and absent samples that are longer than an output takes, "
+          "and that it leaves out.\n"
+          "- \"dropped\": the number of substituted, masked and absent samples that user code dropped (spdld.DROP).\n"
+          "- \"reasons\": a list of dicts with \"reason\", \"kind\" (\"damaged\", \"unsupported\", \"too_long\" or "
+          "\"dropped\"), \"count\", and "
           "the first sample's \"sample\" (its id) and \"name\".\n"
           "- \"missing\": the first sentences about what is missing in the data set, where on_missing = \"warn\".\n"
           "- \"missing_count\": the number of all such faults.\n"
           "- \"replay_step_ms\": only in a replay, after its first steps: the time from one batch to the next, on "
           "average.\n\n"
-          "A new reason also gives a spdld.DataWarning.")
+          "A new reason also gives a spdld.DataWarning, but for dropped samples.")
       .def("samples_of", &Loader::samples_of, "epoch"_a, "step"_a, "rank"_a = nb::none(),
            "Tells which samples a step has, whether it was taken or not. Returns a list of (id, name), in the order of "
            "the batch's rows. The order decides them: where a sample proves bad, its substitute stands in the batch in "
-           "its place. With last = \"pad\" the samples that fill the last step are in the list.\n\n"
+           "its place, and a sample that the batch lacks (batch.absent) is in the list. With last = \"pad\" the "
+           "samples that fill the last step are in the list.\n\n"
            "rank: another rank of the job. None means this loader's.\n\n"
            "Raises InvalidError where the run has no such step, or where the program pushes the order.")
       .def("try_sample", &try_sample, "sample"_a, "epoch"_a = nb::none(),

@@ -143,7 +143,8 @@ PluginStep::PluginStep(std::unique_ptr<client::PluginWork> work, client::PluginV
       who_(std::move(who)),
       python_(std::move(python)),
       randomness_object_(std::move(randomness)),
-      randomness_(nb::cast<Randomness&>(randomness_object_)) {}
+      randomness_(nb::cast<Randomness&>(randomness_object_)),
+      drop_(nb::module_::import_("spdld._crew.drop").attr("DROP")) {}
 
 // Fills `view` where the value needs no change.
 bool PluginStep::is_as_taken(const nb::object& value, Py_buffer& view) const {
@@ -185,6 +186,7 @@ nb::object PluginStep::run(nb::object value) {
   Rooms rooms(*this);
   const client::PluginResult result = work_->run({input, bytes}, sizes, randomness_.key(), rooms);
   if (result.end == client::PluginEnd::kDone) return rooms.take(result.bytes);
+  if (result.end == client::PluginEnd::kDropped) return drop_;
   const nb::object text = text_of(who_ + ": " + result.text);
   PyErr_SetObject(python_.bad.ptr(), text.ptr());
   throw nb::python_error();

@@ -41,6 +41,7 @@ class PluginStep {
   const PluginSurroundings python_;
   const nanobind::object randomness_object_;
   const Randomness& randomness_;
+  const nanobind::object drop_;  // spdld.DROP
 };
 
 }  // namespace spdld::python

@@ -46,6 +46,22 @@ void Randomness::reset(uint64_t key) {
   for (const nb::object& seed : seeds_) seed(key);
 }
 
+nb::object Randomness::rng_at(size_t number, uint64_t key) {
+  if (!make_rng_.is_valid()) return nb::none();
+  while (further_.size() <= number) {
+    const nb::object made = make_rng_();
+    const auto address = nb::cast<uintptr_t>(made[1]);
+    further_.push_back(
+        {nb::borrow(made[0]), address == 0 ? nullptr : at<client::NumpyPcg>(address), nb::borrow(made[2])});
+  }
+  const Further& one = further_[number];
+  if (one.memory != nullptr)
+    client::RandomState::reset(*one.memory, key);
+  else
+    one.seed(key);
+  return one.generator;
+}
+
 void Randomness::reset_torch() {
   state_.reset_torch(key_);
   tell_torch();
@@ -64,6 +80,13 @@ void bind_randomness(nb::module_& module) {
       .def("of_numpy", &Randomness::of_numpy, "memory"_a, "has_normal"_a)
       .def("of_generator", &Randomness::of_generator, "memory"_a)
       .def("of_torch", &Randomness::of_torch, "memory"_a, "set_state"_a, "tensor"_a)
+      .def("of_generators", &Randomness::of_generators, "make"_a)
+      .def(
+          "rng_at",
+          [](Randomness& self, size_t number, uint64_t key, uint32_t place, std::string_view output) {
+            return self.rng_at(number, client::call_key(key, client::operation_salt(place, output)));
+          },
+          "number"_a, "key"_a, "place"_a, "output"_a)
       .def("also", &Randomness::also, "seed"_a)
       .def_prop_ro("key", &Randomness::key)
       .def("reset_torch", &Randomness::reset_torch)

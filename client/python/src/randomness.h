@@ -27,6 +27,12 @@ class Randomness {
   // The generator for functions with a parameter rng; None where there is none.
   nanobind::object rng = nanobind::none();
 
+  // Further generators of the same kind, for functions that are given several of them at once. `make`: returns one, its
+  // address as of_generator()'s or 0, and a function that seeds it with a key in its place.
+  void of_generators(nanobind::object make) { make_rng_ = std::move(make); }
+  // The generator of this number, from 0 on, at the state that `rng` has behind a reset with this key.
+  nanobind::object rng_at(size_t number, uint64_t key);
+
   // `key`: from client::call_key(). Throws what a library throws.
   void reset(uint64_t key);
   uint64_t key() const { return key_; }  // of the last reset
@@ -40,6 +46,13 @@ class Randomness {
   uint64_t key_ = 0;
   nanobind::object python_, set_torch_state_, torch_state_;
   std::vector<nanobind::object> seeds_;
+  struct Further {
+    nanobind::object generator;
+    client::NumpyPcg* memory;  // null: `seed` sets its state
+    nanobind::object seed;
+  };
+  nanobind::object make_rng_;
+  std::vector<Further> further_;
 };
 
 void bind_randomness(nanobind::module_& module);

@@ -3,8 +3,10 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
+#include <stdexcept>
 #include <utility>
 
 #include "proto/crew/record.h"
@@ -25,6 +27,12 @@ ValueKind kind_of(const nb::handle& told) {
   return {true, nb::borrow(told[0]), nb::cast<uint64_t>(told[1]), nb::cast<std::vector<int64_t>>(told[2])};
 }
 
+uint64_t ValueKind::bytes() const {
+  uint64_t bytes = is_tensor ? item_bytes : 0;
+  for (const int64_t size : shape) bytes *= static_cast<uint64_t>(std::max<int64_t>(size, 0));
+  return bytes;
+}
+
 Record::~Record() {
   for (RecordPart& part : parts_) PyBuffer_Release(&part.view);
 }
@@ -32,8 +40,8 @@ Record::~Record() {
 void Record::begin_value() { bytes_ = proto::crew::aligned_value(bytes_); }
 
 void Record::add(const Py_buffer& view) {
-  parts_.push_back({view, bytes_});
-  bytes_ += static_cast<uint64_t>(view.len);
+  parts_.push_back({view, bytes_, elsewhere_});
+  if (elsewhere_ == nullptr) bytes_ += static_cast<uint64_t>(view.len);
 }
 
 bool Record::add_number(PyObject* value, char scalar) {
@@ -64,8 +72,12 @@ void Record::write(uint8_t* to) const {
   std::memcpy(to, table_.data(), table_bytes);
   uint64_t end = table_bytes;
   for (const RecordPart& part : parts_) {
-    std::memset(to + end, 0, part.at - end);
     const auto bytes = static_cast<size_t>(part.view.len);
+    if (part.elsewhere != nullptr) {
+      if (bytes > 0) std::memmove(part.elsewhere, part.view.buf, bytes);
+      continue;
+    }
+    std::memset(to + end, 0, part.at - end);
     if (bytes > 0) std::memmove(to + part.at, part.view.buf, bytes);
     end = part.at + bytes;
   }
@@ -83,7 +95,8 @@ RecordForm::RecordForm(std::vector<RecordField> fields, nb::object refuse, nb::o
   for (size_t i = 0; i < fields_.size(); ++i) places_.emplace(fields_[i].name, i);
 }
 
-void RecordForm::take(const nb::object& item, uint64_t index, nb::handle ndarray, Record& record) const {
+void RecordForm::take(const nb::object& item, uint64_t index, nb::handle ndarray, std::span<uint8_t* const> places,
+                      Record& record) const {
   Walk at{index, {}, std::vector<nb::object>(fields_.size())};
   walk(at, item);
   record.table_.resize(fields_.size());
@@ -91,10 +104,18 @@ void RecordForm::take(const nb::object& item, uint64_t index, nb::handle ndarray
   for (size_t i = 0; i < fields_.size(); ++i) {
     if (!at.found[i].is_valid()) refuse_(index, fields_[i].name, nb::none());
     record.begin_value();
+    record.elsewhere_ = i < places.size() ? places[i] : nullptr;
     const uint64_t start = record.bytes_;
+    const size_t parts = record.parts_.size();
     add(fields_[i], at.found[i], at, ndarray, record);
+    if (record.elsewhere_ && !(record.parts_.size() == parts + 1 && is_of(record.parts_.back(), fields_[i].kind)))
+      throw std::length_error("a value has another size than its place in the batch");
     record.table_[i] = record.bytes_ - start;
   }
+}
+
+bool RecordForm::is_of(const Record::RecordPart& part, const ValueKind& kind) {
+  return static_cast<uint64_t>(part.view.len) == kind.bytes();
 }
 
 bool RecordForm::is_mapping(PyObject* value) const {

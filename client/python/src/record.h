@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -19,6 +20,8 @@ struct ValueKind {
   nanobind::object dtype = {};  // of a tensor: numpy's
   uint64_t item_bytes = 1;
   std::vector<int64_t> shape = {};  // of a tensor that is given; -1: differs from sample to sample
+
+  uint64_t bytes() const;  // of a tensor of one shape; else 0
 };
 
 // (dtype, item_bytes, shape) of a tensor, or None for bytes.
@@ -38,13 +41,14 @@ class Record {
   Record& operator=(const Record&) = delete;
 
   uint64_t bytes() const { return bytes_; }
-  void write(uint8_t* to) const;
+  void write(uint8_t* to) const;  // and the values that lie elsewhere
 
  private:
   friend class RecordForm;
   struct RecordPart {
     Py_buffer view;
     uint64_t at;
+    uint8_t* elsewhere;  // null: it lies in the record
   };
   void begin_value();  // at the next multiple of 64
   void add(const Py_buffer& view);
@@ -53,6 +57,7 @@ class Record {
   std::vector<uint64_t> table_;  // how many bytes each value has
   std::vector<RecordPart> parts_;
   std::deque<uint64_t> numbers_;  // of parts that no object of Python's holds
+  uint8_t* elsewhere_ = nullptr;  // of the value that is added
   uint64_t bytes_ = 0;
 };
 
@@ -72,11 +77,17 @@ class RecordForm {
   RecordForm(std::vector<RecordField> fields, nanobind::object refuse, nanobind::object pieces,
              nanobind::object mapping);
 
-  // Throws what `fit` and `refuse` raise.
-  void take(const nanobind::object& item, uint64_t index, nanobind::handle ndarray, Record& record) const;
+  // Throws what `fit` and `refuse` raise. `places`: by field, for the first ones: where its value is to lie, in place
+  // of the record; null: in the record. Such fields have one shape.
+  void take(const nanobind::object& item, uint64_t index, nanobind::handle ndarray, std::span<uint8_t* const> places,
+            Record& record) const;
+  size_t fields() const { return fields_.size(); }
+  // Of each value; 0: they differ.
+  uint64_t value_bytes(size_t field) const { return fields_[field].kind.bytes(); }
 
  private:
   struct Walk;
+  static bool is_of(const Record::RecordPart& part, const ValueKind& kind);
   bool is_mapping(PyObject* value) const;
   void walk(Walk& at, const nanobind::object& value) const;
   void walk_into(Walk& at, nanobind::handle key, const nanobind::object& value) const;

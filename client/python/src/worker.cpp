@@ -28,32 +28,12 @@ namespace {
 using client::WorkerSeat;
 using proto::crew::Reply;
 using proto::crew::ReplyKind;
+using proto::crew::Taken;
 using proto::crew::Task;
 using proto::crew::TaskKind;
 
 // A process that a function has forked, and that comes back from the function, has no business with the daemon.
 std::atomic<bool> is_forked{false};
-
-void end_if_forked() {
-  if (!is_forked) return;
-  constexpr std::string_view kSentence =
-      "spdld: a process that a Python operation had forked came back from the function, and was ended\n";
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kSentence.data(), kSentence.size());
-  ::_exit(1);
-}
-
-constexpr int kResult = -1;  // in place of an operation: its errand's result
-
-nb::object shape_tuple(const proto::crew::Shape& shape) {
-  nb::object tuple = checked(PyTuple_New(shape.dimensions));
-  for (uint32_t i = 0; i < shape.dimensions; ++i)
-    PyTuple_SET_ITEM(tuple.ptr(), i, checked(PyLong_FromLongLong(shape.sizes[i])).release().ptr());
-  return tuple;
-}
-
-uint64_t ns_since(std::chrono::steady_clock::time_point start) {
-  return static_cast<uint64_t>((std::chrono::steady_clock::now() - start) / std::chrono::nanoseconds(1));
-}
 
 // None, or ([(name, kind, fit, scalar)], refuse, pieces, mapping).
 std::unique_ptr<RecordForm> form_of(const nb::handle& told) {
@@ -67,7 +47,7 @@ std::unique_ptr<RecordForm> form_of(const nb::handle& told) {
   return std::make_unique<RecordForm>(std::move(fields), nb::borrow(told[1]), nb::borrow(told[2]), nb::borrow(told[3]));
 }
 
-// [(takes, gives, [(function, place, takes_rng)], output, fit, form)]
+// [(takes, gives, [(function, place, takes_rng)], output, fit, form, bunch, split, in_flight)]
 std::vector<UserErrand> errands_of(const nb::list& told) {
   std::vector<UserErrand> errands;
   for (const nb::handle one : told) {
@@ -79,11 +59,22 @@ std::vector<UserErrand> errands_of(const nb::list& told) {
                                    client::operation_salt(nb::cast<uint32_t>(operation[1]), output),
                                    nb::cast<bool>(operation[2])});
     }
+    errand.bunch = std::min<size_t>(nb::cast<size_t>(one[6]), proto::crew::kBunchMax);
+    errand.split = nb::borrow(one[7]);
+    errand.in_flight = std::min(nb::cast<uint32_t>(one[8]), proto::crew::kInFlightMax);
   }
   return errands;
 }
 
 }  // namespace
+
+void end_if_forked() {
+  if (!is_forked) return;
+  constexpr std::string_view kSentence =
+      "spdld: a process that a Python operation had forked came back from the function, and was ended\n";
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kSentence.data(), kSentence.size());
+  ::_exit(1);
+}
 
 Worker::Worker(std::vector<UserErrand> errands, nb::object told, nb::object ndarray, nb::object randomness)
     : errands_(std::move(errands)),
@@ -91,7 +82,8 @@ Worker::Worker(std::vector<UserErrand> errands, nb::object told, nb::object ndar
       ndarray_(std::move(ndarray)),
       randomness_object_(std::move(randomness)),
       randomness_(nb::cast<Randomness&>(randomness_object_)),
-      rng_name_(nb::make_tuple("rng")) {}
+      rng_name_(nb::make_tuple("rng")),
+      drop_(nb::module_::import_("spdld._crew.drop").attr("DROP")) {}
 
 Worker::~Worker() {
   for (auto& [number, held] : held_) PyBuffer_Release(&held.view);
@@ -110,11 +102,11 @@ void Worker::sit_down(int ring, int bell, int scratch, uint64_t scratch_bytes) {
 std::string Worker::run() {
   Task task{};
   for (;;) {  // each turn takes a task, or sleeps
-    switch (seat_.take(task)) {
-      case proto::crew::Taken::kEntry:
+    switch (next(task)) {
+      case Taken::kEntry:
         if (const char* fault = serve(task)) return fault;
         break;
-      case proto::crew::Taken::kNothing: {
+      case Taken::kNothing: {
         client::Wake wake = client::Wake::kReady;
         {
           const nb::gil_scoped_release released;
@@ -124,16 +116,82 @@ std::string Worker::run() {
         if (seat_.is_over()) return "";
         break;
       }
-      case proto::crew::Taken::kLie:
-        return "it says that there are more tasks than a worker can have";
+      case Taken::kLie:
+        return kTooMany;
     }
   }
+}
+
+nb::object Worker::turn() {
+  seat_.hear();
+  Task task{};
+  while (!seat_.is_over()) {
+    switch (next(task)) {
+      case Taken::kEntry: {
+        const bool keeps_all_waiting = task.kind == TaskKind::kCall && !flies(task);
+        if (const char* fault = serve(task)) return nb::str(fault);
+        if (keeps_all_waiting) return nb::bool_(true);
+        break;
+      }
+      case Taken::kNothing:
+        if (seat_.await_ring()) return nb::none();
+        break;
+      case Taken::kLie:
+        return nb::str(kTooMany);
+    }
+  }
+  return nb::str("");
+}
+
+bool Worker::flies(const Task& task) const {
+  return task.errand < errands_.size() && errands_[task.errand].in_flight > 0;
+}
+
+// A call that is to be alone waits for the end of all others, and the others wait for it.
+bool Worker::may_serve(const Task& task) const {
+  if (task.kind != TaskKind::kCall) return true;
+  if (alone_ != 0) return false;
+  if (task.is_alone != 0) return flights_.empty();
+  if (!flies(task)) return true;
+  const auto is_of_errand = [&](const auto& flight) { return flight.second.task.errand == task.errand; };
+  return std::ranges::count_if(flights_, is_of_errand) < errands_[task.errand].in_flight;
+}
+
+// Tasks that wait come first, in their order, and no call goes past one that waits to be alone.
+Taken Worker::next(Task& task) {
+  bool waits_alone = false;
+  for (auto at = waiting_.begin(); at != waiting_.end(); ++at) {
+    if (at->kind == TaskKind::kCall && (waits_alone || !may_serve(*at))) {
+      waits_alone = waits_alone || at->is_alone != 0;
+      continue;
+    }
+    task = *at;
+    waiting_.erase(at);
+    return Taken::kEntry;
+  }
+  for (;;) {
+    if (const Taken taken = seat_.take(task); taken != Taken::kEntry) return taken;
+    if (task.kind != TaskKind::kCall || (!waits_alone && may_serve(task))) return Taken::kEntry;
+    if (!wait_with(task)) return Taken::kLie;
+    waits_alone = waits_alone || task.is_alone != 0;
+  }
+}
+
+// False: the daemon hands out more than a worker can have.
+bool Worker::wait_with(const Task& task) {
+  if (waiting_.size() >= proto::crew::kPlaces) return false;
+  waiting_.push_back(task);
+  return true;
 }
 
 const char* Worker::serve(const Task& task) {
   switch (task.kind) {
     case TaskKind::kCall:
-      return call(task);
+      if (const char* fault = fault_of(task)) return fault;
+      if (lacks_slot(task)) return nullptr;
+      if (errands_[task.errand].bunch > 0) return call_bunch(task);
+      flies(task) ? launch(task) : call(task);
+      return nullptr;
     case TaskKind::kRoom:
       return give_room(task);
     case TaskKind::kDrop: {
@@ -141,137 +199,69 @@ const char* Worker::serve(const Task& task) {
       if (found == held_.end()) return "it drops a result that does not wait";
       PyBuffer_Release(&found->second.view);
       held_.erase(found);
+      end(task.number);
       return nullptr;
     }
+    case TaskKind::kSlot:
+      return seat_.take_slot(task);
+    case TaskKind::kSlotGone:
+      if (std::ranges::any_of(flights_, [&](const auto& flight) { return flight.second.task.slot == task.slot; }))
+        return "it takes a slot away in which a call is to write";
+      return seat_.drop_slot(task);
   }
   return "it sent a task of an unknown kind";
 }
 
-nb::object Worker::input_of(const Task& task, const uint8_t* memory) {
-  const UserErrand& errand = errands_[task.errand];
-  if (errand.form) return checked(PyLong_FromUnsignedLongLong(task.index));
-  if (!errand.takes.is_tensor) {
-    return checked(
-        PyBytes_FromStringAndSize(reinterpret_cast<const char*>(memory), static_cast<Py_ssize_t>(task.input.bytes)));
-  }
-  const nb::object shape = shape_tuple(task.input_shape);
-  const nb::object offset = checked(PyLong_FromUnsignedLongLong(task.input.bytes > 0 ? task.input.offset : 0));
-  PyObject* const arguments[] = {shape.ptr(), errand.takes.dtype.ptr(), scratch_.ptr(), offset.ptr()};
-  return checked(PyObject_Vectorcall(ndarray_.ptr(), arguments, 4, nullptr));
-}
-
-nb::object Worker::run_operations(const UserErrand& errand, uint64_t key, nb::object value, int& at) {
-  for (const Operation& operation : errand.operations) {
-    randomness_.reset(client::call_key(key, operation.salt));
-    PyObject* const arguments[] = {value.ptr(), randomness_.rng.ptr()};
-    value = checked(
-        PyObject_Vectorcall(operation.function.ptr(), arguments, 1, operation.takes_rng ? rng_name_.ptr() : nullptr));
-    ++at;
-  }
-  return value;
-}
-
-std::string Worker::text_of(nb::python_error& error, const Task& task, int operation) const {
-  try {
-    const nb::object traceback = error.traceback();
-    return nb::cast<std::string>(
-        told_(error.value(), traceback.is_valid() ? traceback : nb::none(), task.errand, operation, task.index));
-  } catch (const std::exception&) {
-    return "it raised an exception that can't be told";
-  }
-}
-
-const char* Worker::call(const Task& task) {
+const char* Worker::fault_of(const Task& task) const {
   if (task.errand >= errands_.size()) return "it asks for an errand that there is not";
   const UserErrand& errand = errands_[task.errand];
-  const uint8_t* const memory = seat_.at(task.input);
+  if (task.slot != 0) {
+    const auto has_slot = seat_.has_slot(task.slot);
+    if (!has_slot) return "it names a slot that it did not announce";
+    if (!*has_slot) return nullptr;  // it is told so in place of a result
+  }
   const bool is_sound =
-      memory && seat_.at(task.room) &&
+      seat_.at(task.input) && room_of(task) && are_places_there(task) &&
       (!errand.takes.is_tensor || WorkerSeat::fits(task.input_shape, errand.takes.item_bytes, task.input.bytes));
-  if (!is_sound) return "it tells memory that there is not, or that does not fit its shape";
+  return is_sound ? nullptr : "it tells memory that there is not, or that does not fit its shape";
+}
+
+bool Worker::lacks_slot(const Task& task) {
+  if (task.slot == 0 || seat_.has_slot(task.slot).value_or(false)) return false;
   Reply reply{};
   reply.number = task.number;
-  seat_.begin(task);
-  int at = 0;
-  auto start = std::chrono::steady_clock::now();
-  bool is_timed = false;
-  try {
-    nb::object value = input_of(task, memory);
-    start = std::chrono::steady_clock::now();
-    value = run_operations(errand, task.key, std::move(value), at);
-    end_if_forked();
-    reply.call_ns = ns_since(start);
-    is_timed = true;
-    at = kResult;
-    if (errand.form) return deliver_record(task, value, reply);
-    const Py_buffer view = view_of(errand.gives, ndarray_, value, errand.fit);
-    return deliver(task, view, value, reply);
-  } catch (nb::python_error& error) {
-    end_if_forked();
-    if (!is_timed) reply.call_ns = ns_since(start);
-    reply.kind = ReplyKind::kBad;
-    seat_.reply(reply, text_of(error, task, at));
-  }
-  return nullptr;
-}
-
-const char* Worker::deliver(const Task& task, Py_buffer view, const nb::object& value, Reply reply) {
-  reply.bytes = static_cast<uint64_t>(view.len);
-  if (errands_[task.errand].gives.is_tensor) {
-    reply.shape.dimensions = static_cast<uint32_t>(view.ndim);
-    std::copy_n(view.shape, view.ndim, reply.shape.sizes);
-  }
-  if (reply.bytes > task.room.bytes) {
-    reply.kind = ReplyKind::kNeedsRoom;
-    hold(view, value, reply);
-  } else {
-    reply.kind = ReplyKind::kDone;
-    std::memmove(seat_.at(task.room), view.buf, reply.bytes);  // it may be a part of the input
-    PyBuffer_Release(&view);
-  }
+  reply.kind = proto::crew::ReplyKind::kNoSlot;
   seat_.reply(reply);
-  return nullptr;
+  return true;
 }
 
-const char* Worker::deliver_record(const Task& task, const nb::object& item, Reply reply) {
-  Record record;
-  errands_[task.errand].form->take(item, task.index, ndarray_, record);
-  end_if_forked();
-  reply.bytes = record.bytes();
-  reply.kind = reply.bytes > task.room.bytes ? ReplyKind::kNeedsRoom : ReplyKind::kDone;
-  if (reply.kind == ReplyKind::kDone) {
-    record.write(seat_.at(task.room));
-  } else {  // a data set may keep an item, and change it until there is room
-    const nb::object copy = checked(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(reply.bytes)));
-    record.write(reinterpret_cast<uint8_t*>(PyBytes_AS_STRING(copy.ptr())));
-    Py_buffer view{};
-    if (PyObject_GetBuffer(copy.ptr(), &view, PyBUF_SIMPLE) != 0) throw nb::python_error();
-    held_.emplace(reply.number, Held{view, reply});
-  }
-  seat_.reply(reply);
-  return nullptr;
+uint8_t* Worker::room_of(const Task& task) const {
+  const bool is_in_slot = task.slot != 0 && !errands_[task.errand].form;
+  return is_in_slot ? seat_.in_slot(task.slot, task.room) : seat_.at(task.room);
 }
 
-// The input is the daemon's again with the reply, and a function may write into what it gave once more.
-void Worker::hold(Py_buffer view, const nb::object& value, const Reply& reply) {
-  const auto scratch = seat_.scratch();
-  const auto* const first = static_cast<const uint8_t*>(view.buf);
-  const bool is_inside = first >= scratch.data() && first < scratch.data() + scratch.size();
-#ifdef Py_GIL_DISABLED
-  constexpr bool kCounts = false;  // a count of references says nothing there
-#else
-  constexpr bool kCounts = true;
-#endif
-  const bool is_own = PyBytes_CheckExact(value.ptr()) ||
-                      (kCounts && !is_inside && Py_REFCNT(value.ptr()) == 2 &&
-                       PyObject_HasAttrString(value.ptr(), "base") && nb::object(value.attr("base")).is_none());
-  if (!is_own) {
-    PyObject* const copy = PyBytes_FromStringAndSize(static_cast<const char*>(view.buf), view.len);
-    PyBuffer_Release(&view);
-    const nb::object kept = checked(copy);
-    if (PyObject_GetBuffer(kept.ptr(), &view, PyBUF_SIMPLE) != 0) throw nb::python_error();
-  }
-  held_.emplace(reply.number, Held{view, reply});
+std::optional<uint8_t*> Worker::place_of(const Task& task, size_t field) const {
+  if (task.slot == 0 || field >= proto::crew::kPlacedMax || task.value_at[field] == proto::crew::kInRecord)
+    return nullptr;
+  const uint64_t bytes = errands_[task.errand].form->value_bytes(field);
+  uint8_t* const place = bytes > 0 ? seat_.in_slot(task.slot, {task.value_at[field], bytes}) : nullptr;
+  return place ? std::optional(place) : std::nullopt;
+}
+
+bool Worker::are_places_there(const Task& task) const {
+  const RecordForm* const form = errands_[task.errand].form.get();
+  for (size_t i = 0; form && i < form->fields(); ++i)
+    if (!place_of(task, i)) return false;
+  return true;
+}
+
+void Worker::begin(const Task& task) {
+  seat_.begin(task, errands_[task.errand].in_flight);
+  if (task.is_alone != 0) alone_ = task.number;
+}
+
+void Worker::end(uint64_t number) {
+  if (alone_ == number) alone_ = 0;
 }
 
 const char* Worker::give_room(const Task& task) {
@@ -284,6 +274,7 @@ const char* Worker::give_room(const Task& task) {
   std::memcpy(room, held.view.buf, held.reply.bytes);
   PyBuffer_Release(&held.view);
   held.reply.kind = ReplyKind::kDone;
+  end(task.number);
   seat_.reply(held.reply);
   return nullptr;
 }
@@ -297,6 +288,11 @@ void bind_worker(nb::module_& module) {
           "errands"_a, "told"_a, "ndarray"_a.none(), "randomness"_a)
       .def("sit_down", &Worker::sit_down, "ring"_a, "bell"_a, "scratch"_a, "scratch_bytes"_a)
       .def("run", &Worker::run)
+      .def("fly_with", &Worker::fly_with, "launch"_a)
+      .def_prop_ro("bell", &Worker::bell)
+      .def("turn", &Worker::turn)
+      .def("land", &Worker::land, "number"_a, "value"_a.none(), "operation"_a)
+      .def("fail", &Worker::fail, "number"_a, "error"_a, "operation"_a)
       .attr("__module__") = "spdld._spdld";
 }
 

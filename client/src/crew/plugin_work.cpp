@@ -78,7 +78,7 @@ std::string plugin_value_text(const PluginValue& value) {
 
 // One run of the operation on a sample; run() and reserve() of the plug-in write into it.
 struct PluginWork::Attempt {
-  enum class End : uint8_t { kDone, kBad, kFault };
+  enum class End : uint8_t { kDone, kBad, kDropped, kFault };
 
   const PluginValue& bound;
   const PluginValue& wanted;
@@ -109,10 +109,11 @@ struct PluginWork::Attempt {
     return call.result;
   }
   // Of what the plug-in returned. A sentence of our own, of a room that it did not get, stays.
-  void take(int code, const char* function) {
+  void take(int code, const char* function, bool may_drop) {
     if (end != End::kDone || code == SPDLD_PLUGIN_OK) return;
     const std::string words = plugin_sentence(error, sizeof error);
     if (code == SPDLD_PLUGIN_BAD) return finish(End::kBad, words);
+    if (code == SPDLD_PLUGIN_DROP && may_drop) return finish(End::kDropped, "");
     const bool is_known = code == SPDLD_PLUGIN_FAULT;
     finish(End::kFault, std::string(function) +
                             (is_known ? " failed: " : " failed, and returned " + std::to_string(code) + ": ") + words);
@@ -174,6 +175,7 @@ PluginResult PluginWork::run(std::span<const uint8_t> input, std::span<const int
     if (has_state(attempt)) attempt_run(input, sizes, key, attempt);
     if (attempt.end == Attempt::End::kDone) return {PluginEnd::kDone, attempt.room_bytes, {}};
     if (attempt.end == Attempt::End::kBad) return {PluginEnd::kBad, 0, std::move(attempt.text)};
+    if (attempt.end == Attempt::End::kDropped) return {PluginEnd::kDropped, 0, {}};
     free_state();
     if (turn == kAttempts) return {PluginEnd::kBad, 0, std::move(attempt.text)};
   }
@@ -183,7 +185,7 @@ bool PluginWork::has_state(Attempt& attempt) {
   if (is_made_ || !operation_->make) return true;
   attempt.take(
       operation_->make(operation_, settings_.c_str(), &takes_, &gives_, &state_, attempt.error, sizeof attempt.error),
-      "make");
+      "make", false);
   is_made_ = attempt.end == Attempt::End::kDone;
   if (!is_made_) state_ = nullptr;
   return is_made_;
@@ -205,7 +207,7 @@ void PluginWork::attempt_run(std::span<const uint8_t> input, std::span<const int
   };
   const bool is_fixed = bound_.is_tensor && std::ranges::all_of(bound_.sizes, [](int64_t size) { return size >= 0; });
   if (is_fixed && !call.reserve(&call, bound_.sizes.data(), static_cast<uint32_t>(bound_.sizes.size()))) return;
-  attempt.take(operation_->run(state_, &call), "run");
+  attempt.take(operation_->run(state_, &call), "run", true);
   if (attempt.end != Attempt::End::kDone) return;
   const bool is_right =
       bound_.is_tensor ? call.result_bytes == attempt.room_bytes : call.result_bytes <= attempt.room_bytes;

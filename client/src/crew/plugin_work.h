@@ -32,7 +32,8 @@ class PluginRooms {
 
 enum class PluginEnd : uint8_t {
   kDone,
-  kBad  // the sample counts as bad content, and the text is the end of a sentence about the operation
+  kBad,     // the sample counts as bad content, and the text is the end of a sentence about the operation
+  kDropped  // the sample is left out
 };
 struct PluginResult {
   PluginEnd end = PluginEnd::kDone;

@@ -55,16 +55,18 @@ void RandomState::reset(uint64_t key) const {
     numpy_->place = kTwisterWords;
     if (has_normal_) *has_normal_ = 0;
   }
-  if (generator_) {
-    KeyedBits bits(key, kGenerator);
-    NumpyPcg::Numbers& numbers = *generator_->numbers;
-    for (uint64_t& word : numbers.state) word = bits.next();
-    for (uint64_t& word : numbers.increment) word = bits.next();
-    numbers.increment[0] |= 1;  // PCG's are odd
-    generator_->has_half = 0;
-    generator_->half = 0;
-  }
+  if (generator_) reset(*generator_, key);
   reset_torch(key);
+}
+
+void RandomState::reset(NumpyPcg& generator, uint64_t key) {
+  KeyedBits bits(key, kGenerator);
+  NumpyPcg::Numbers& numbers = *generator.numbers;
+  for (uint64_t& word : numbers.state) word = bits.next();
+  for (uint64_t& word : numbers.increment) word = bits.next();
+  numbers.increment[0] |= 1;  // PCG's are odd
+  generator.has_half = 0;
+  generator.half = 0;
 }
 
 void RandomState::reset_torch(uint64_t key) const {

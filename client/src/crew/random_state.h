@@ -71,6 +71,8 @@ class RandomState {
 
   // `key`: from call_key().
   void reset(uint64_t key) const;
+  // Of a generator that it was not told of, as of_generator()'s.
+  static void reset(NumpyPcg& generator, uint64_t key);
   // Torch's alone, where it came after the reset with this key.
   void reset_torch(uint64_t key) const;
 

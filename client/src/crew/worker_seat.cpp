@@ -25,6 +25,7 @@ using proto::crew::Reply;
 using proto::crew::Ring;
 
 constexpr uint64_t kExtentAlignment = 64;
+constexpr size_t kCameMax = 16;  // descriptors of one message
 constexpr uint64_t kShortCallNs = 20'000, kUntoldNsMax = 50'000;
 
 uint64_t monotonic_ns() {
@@ -44,6 +45,8 @@ CallOutcome map(int fd, uint64_t bytes, const std::string& what, void*& memory) 
 }  // namespace
 
 WorkerSeat::~WorkerSeat() {
+  for (const auto& [number, slot] : slots_)
+    if (slot.start) ::munmap(slot.start, slot.bytes);
   if (ring_) ::munmap(ring_, sizeof(Ring));
   if (scratch_) ::munmap(scratch_, scratch_bytes_);
 }
@@ -68,13 +71,84 @@ CallOutcome WorkerSeat::open(UniqueFd ring, UniqueFd bell, int scratch, uint64_t
 }
 
 Wake WorkerSeat::wait() {
-  tell();
-  if (!reader_->begin_sleep()) return Wake::kReady;
+  if (!await_ring()) return Wake::kReady;
   const Wake wake = wait_for(bell_.get(), POLLIN, Deadline::never());
-  std::array<char, 64> rings;
-  if (wake == Wake::kReady) is_over_ = ::recv(bell_.get(), rings.data(), rings.size(), MSG_DONTWAIT) == 0;
-  reader_->end_sleep();
+  if (wake == Wake::kReady)
+    hear();
+  else
+    reader_->end_sleep();
   return wake;
+}
+
+void WorkerSeat::hear() {
+  hear_bell(MSG_DONTWAIT);
+  reader_->end_sleep();
+}
+
+bool WorkerSeat::await_ring() {
+  tell();
+  return reader_->begin_sleep();
+}
+
+// Takes rings of the bell, and the descriptor that came with them. False: there was nothing to take.
+bool WorkerSeat::hear_bell(int flags) {
+  std::array<char, 64> rings;
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(kCameMax * sizeof(int))> control;
+  iovec data{rings.data(), rings.size()};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  const ssize_t heard = ::recvmsg(bell_.get(), &message, flags | MSG_CMSG_CLOEXEC);
+  if (heard == 0) is_over_ = true;
+  if (heard <= 0) return false;
+  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header)) {
+    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
+    for (size_t at = 0; CMSG_LEN(at) < header->cmsg_len; at += sizeof(int)) {
+      int fd = -1;
+      std::memcpy(&fd, CMSG_DATA(header) + at, sizeof fd);
+      came_.emplace_back(fd);
+    }
+  }
+  return true;
+}
+
+const char* WorkerSeat::take_slot(const proto::crew::Task& task) {
+  while (came_.empty() && hear_bell(MSG_DONTWAIT)) {
+  }
+  if (came_.empty()) return "it announces a slot, and sends no descriptor of it";
+  const UniqueFd fd = std::move(came_.front());
+  came_.pop_front();
+  const int seals = ::fcntl(fd.get(), F_GET_SEALS);
+  if (task.slot == 0 || task.room.bytes == 0 || seals < 0 || (seals & F_SEAL_SHRINK) == 0)
+    return "it announces a slot that is no memory, or that could be cut short";
+  Slot slot;
+  void* memory = nullptr;
+  if (map(fd.get(), task.room.bytes, "slot", memory).ok()) slot = {static_cast<uint8_t*>(memory), task.room.bytes};
+  if (slots_.emplace(task.slot, slot).second) return nullptr;
+  if (slot.start) ::munmap(slot.start, slot.bytes);
+  return "it announces a slot for the second time";
+}
+
+const char* WorkerSeat::drop_slot(const proto::crew::Task& task) {
+  const auto at = slots_.find(task.slot);
+  if (at == slots_.end()) return "it takes a slot away that it did not announce";
+  if (at->second.start) ::munmap(at->second.start, at->second.bytes);
+  slots_.erase(at);
+  return nullptr;
+}
+
+std::optional<bool> WorkerSeat::has_slot(uint32_t slot) const {
+  const auto at = slots_.find(slot);
+  if (at == slots_.end()) return std::nullopt;
+  return at->second.start != nullptr;
+}
+
+uint8_t* WorkerSeat::in_slot(uint32_t slot, const Extent& extent) const {
+  const auto at = slots_.find(slot);
+  if (at == slots_.end() || !at->second.start || extent.offset > at->second.bytes) return nullptr;
+  return extent.bytes <= at->second.bytes - extent.offset ? at->second.start + extent.offset : nullptr;
 }
 
 uint8_t* WorkerSeat::at(const Extent& extent) const {
@@ -95,14 +169,18 @@ bool WorkerSeat::fits(const proto::crew::Shape& shape, uint64_t item_bytes, uint
   return product == bytes;
 }
 
-void WorkerSeat::reply(Reply reply, std::string_view text) {
+void WorkerSeat::prepare(Reply reply, std::string_view text) {
   text = text.substr(0, utf8::whole_characters(text, proto::crew::kTextBytesMax));
   if (!text.empty()) std::memcpy(ring_->texts[writer_->place()], text.data(), text.size());
   reply.text_bytes = static_cast<uint32_t>(text.size());
-  writer_->put(reply);
+  writer_->write(reply);
+}
+
+void WorkerSeat::publish(uint64_t call_ns) {
+  writer_->publish();
   const uint64_t now_ns = monotonic_ns();
   if (untold_since_ns_ == 0) untold_since_ns_ = now_ns;
-  if (reply.call_ns > kShortCallNs || now_ns - untold_since_ns_ > kUntoldNsMax) tell();
+  if (call_ns > kShortCallNs || now_ns - untold_since_ns_ > kUntoldNsMax) tell();
 }
 
 // Without a reply that is untold there is nothing to wake the daemon for.

@@ -138,15 +138,14 @@ const char* read_source_counts(const proto::Ready& ready, size_t sources, Conten
 
 const char* read_content(const proto::Ready& ready, const Terms& terms, std::byte* slot, uint64_t slot_bytes,
                          Content& content) {
-  if (ready.valid() > terms.batch_size) return "a batch has more samples than its ring's batches";
+  if (ready.valid() > terms.batch_size || ready.absent() > terms.batch_size - ready.valid())
+    return "a batch has more samples than its ring's batches";
   if (ready.padded() > ready.valid()) return "a batch has more padded samples than samples";
   content.position = {ready.position()->epoch(), ready.position()->step()};
   content.valid = ready.valid();
   content.first = ready.range() ? ready.range()->first() : 0;
-  content.substituted = ready.substituted();
-  content.masked = ready.masked();
-  content.unsupported = ready.unsupported();
-  content.too_long = ready.too_long();
+  content.bad_counts = {ready.substituted(), ready.masked(),   ready.absent(),
+                        ready.unsupported(), ready.too_long(), ready.dropped()};
   content.padded = ready.padded();
   if (const char* fault = read_bad(ready, content.bad)) return fault;
   if (const char* fault = read_source_counts(ready, terms.sources->texts.size(), content)) return fault;

@@ -37,10 +37,8 @@ struct Content {
   Position position;
   uint64_t valid = 0;
   uint64_t first = 0;
-  uint32_t substituted = 0;
-  uint32_t masked = 0;
-  uint32_t unsupported = 0, too_long = 0;  // of the substituted and masked samples
-  std::vector<BadReason> bad;              // reasons of substituted and masked samples
+  BadCounts bad_counts;
+  std::vector<BadReason> bad;
   uint32_t padded = 0;
   std::vector<uint32_t> source_counts;  // of a mix
   std::vector<Tensor> tensors;
@@ -64,9 +62,9 @@ class LeasedSlot {
   ~LeasedSlot() { Ring::give_back(std::move(lease_)); }
 
   Ring& ring() const { return *lease_.front().ring; }
-  // The stream (0: the legacy default one) works on the slot from here on: the lease ends behind it. `kept` lives as
-  // long as the stream is needed.
-  CallOutcome use(void* stream, std::shared_ptr<void> kept);
+  // The stream with this handle (0: the legacy default one) works on the slot from here on: the lease ends behind it.
+  // `kept` lives as long as the stream is needed.
+  CallOutcome use(void* handle, std::shared_ptr<void> kept);
   // Waits until the copy into the slot is done.
   CallOutcome wait();
 

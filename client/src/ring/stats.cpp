@@ -19,8 +19,8 @@ std::string one_line(const flatbuffers::String* text) {
 
 const char* read_bad(const proto::Ready& ready, std::vector<BadReason>& reasons) {
   reasons.clear();
-  const uint64_t bad = uint64_t{ready.substituted()} + ready.masked();
-  if (uint64_t{ready.unsupported()} + ready.too_long() > bad)
+  const uint64_t bad = uint64_t{ready.substituted()} + ready.masked() + ready.absent();
+  if (uint64_t{ready.unsupported()} + ready.too_long() + ready.dropped() > bad)
     return "a batch counts more unsupported samples than bad ones";
   if (!ready.bad()) return nullptr;
   if (ready.bad()->size() > kBatchReasonsMax) return "a batch has more than 16 reasons";
@@ -41,14 +41,15 @@ std::vector<std::string> read_missing(const proto::Attached& answer) {
   return missing;
 }
 
-void Stats::note(uint64_t valid, uint64_t now_substituted, uint64_t now_masked, uint64_t now_unsupported,
-                 uint64_t now_too_long, const std::vector<BadReason>& bad) {
+void Stats::note(uint64_t valid, const BadCounts& counts, const std::vector<BadReason>& bad) {
   ++batches;
   samples += valid;
-  substituted += now_substituted;
-  masked += now_masked;
-  unsupported += now_unsupported;
-  too_long += now_too_long;
+  bad_counts.substituted += counts.substituted;
+  bad_counts.masked += counts.masked;
+  bad_counts.absent += counts.absent;
+  bad_counts.unsupported += counts.unsupported;
+  bad_counts.too_long += counts.too_long;
+  bad_counts.dropped += counts.dropped;
   for (const BadReason& reason : bad) {
     const auto same = std::find_if(reasons.begin(), reasons.end(), [&](const BadReason& known) {
       return known.kind == reason.kind && known.reason == reason.reason;

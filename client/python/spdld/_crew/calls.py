@@ -2,6 +2,7 @@
 ("module:function"), and words the faults, for the trainer and for a crew."""
 import functools
 import importlib
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -41,6 +42,12 @@ def checked(function: Any, call: str) -> Callable[..., Any]:
         return function  # type: ignore[no-any-return]
     raise InvalidError(f'the operation calls "{call}", which is a value of the type {type(function).__name__}: write the name of '
                        "a function")
+
+
+def is_async(function: Any) -> bool:
+    """Whether it is defined by async def, or is an object whose class has such a __call__."""
+    call = inspect.getattr_static(type(function), "__call__", None)
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
 
 
 def imported(call: str, caller: str) -> Any:

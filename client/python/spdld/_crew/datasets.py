@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from spdld._crew.digests import code_of, code_of_data_set
+from spdld._crew.drop import DROP
 from spdld._crew.items import leaves_of, structure_of
 from spdld._crew.pickles import import_path, pickled_data_set
 from spdld._crew.results import text_of
 from spdld._errors import InvalidError, UnsupportedError
 
 _TRIED = 8  # items, where the first ones are bad
+_DROPPED_MAX = 1000  # items that the data set drops before the first one that it keeps
 
 
 class DataSet:
@@ -60,13 +62,22 @@ class DataSet:
 
     def first_item(self) -> tuple[int, Any]:
         """The first item that is not bad, and its index."""
-        trial, first = self.trial(), None
+        trial, first, bad = self.trial(), None, 0
+        tried = range(min(len(self), _DROPPED_MAX))
         with _kept_randomness():
-            for index in range(min(len(self), _TRIED)):
+            for index in tried:
                 try:
-                    return index, trial[index]
+                    item = trial[index]
+                    if item is not DROP:
+                        return index, item
                 except Exception as error:
                     first = first or text_of(f"{self.call}[{index}]", error, error.__traceback__)
+                    bad += 1
+                if bad == _TRIED:
+                    break
+        if first is None:
+            raise InvalidError(f"{self.call} drops its first {len(tried)} items, and nothing can be learned of the others: write "
+                               "source.gives")
         raise InvalidError(f"{first}, and the items behind it are bad too: nothing can be learned of the items, so correct "
                            "them, or write source.gives and source.samples")
 

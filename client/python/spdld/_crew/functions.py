@@ -15,6 +15,7 @@ from spdld._crew import Crew
 from spdld._crew.calls import OPERATION, SOURCE, attribute_of, checked, imported, no_module, split
 from spdld._crew.datasets import DataSet, learned_gives
 from spdld._crew.digests import code_of, code_of_file
+from spdld._crew.learning import Connection, lacks_gives, learn_gives
 from spdld._crew.pickles import import_path, pickled_function
 from spdld._crew.plugins import resolved
 from spdld._errors import InvalidError
@@ -26,9 +27,9 @@ _INPUT_BYTES_MAX = 2**30
 _START = "import sys; sys.path.insert(0, sys.argv[1]); from spdld._crew.process import main; main()"
 
 
-def with_functions(given: Pipeline, ops: Mapping[str, Any] | None) -> tuple[Pipeline, Crew]:
+def with_functions(given: Pipeline, ops: Mapping[str, Any] | None, connection: Connection | None = None) -> tuple[Pipeline, Crew]:
     """The pipeline with the digests of what it calls, and the crew that runs that. A pipeline that calls nothing stays as it is,
-    and needs no crew."""
+    and needs no crew. connection: the daemon that what functions give is learned with, where an operation leaves `gives` out."""
     if ops is not None and not isinstance(ops, Mapping):
         raise InvalidError('ops is a dict of functions, by the names that operations call them by, such as {"blur": blur}, and '
                            f"not a value of the type {type(ops).__name__}")
@@ -53,7 +54,13 @@ def with_functions(given: Pipeline, ops: Mapping[str, Any] | None) -> tuple[Pipe
             brought.fill(source)
     folder = given.folder if given.text is None else os.path.dirname(given.text) or "."
     libraries = resolved(plugins, folder or ".")
-    return Pipeline(spec=spec_text(spec), folder=folder), Crew(_command(), _input(brought.ways, brought.blobs, libraries))
+
+    def crew_of(ways: Mapping[str, Any]) -> Crew:
+        return Crew(_command(), _input(ways, brought.blobs, libraries))
+
+    if connection is not None and lacks_gives(spec):
+        learn_gives(spec, folder, brought.ways, crew_of, connection)
+    return Pipeline(spec=spec_text(spec), folder=folder), crew_of(brought.ways)
 
 
 def _not_called(given: Pipeline, name: str) -> InvalidError:
@@ -184,7 +191,7 @@ def _command() -> list[str]:
     return [sys.executable, *flags, "-c", _START, folder]
 
 
-def _input(functions: dict[str, dict[str, str]], blobs: dict[str, bytes], libraries: dict[str, str]) -> bytes:
+def _input(functions: Mapping[str, Any], blobs: dict[str, bytes], libraries: dict[str, str]) -> bytes:
     """One line of JSON, and the blobs behind it."""
     head = {"path": [os.path.abspath(folder) for folder in sys.path], "argv": sys.argv,
             "functions": functions, "libraries": libraries, "blobs": [[digest, len(blob)] for digest, blob in blobs.items()]}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from spdld._crew.datasets import DataSet, is_data_set
+from spdld._crew.drop import DROP
 from spdld._crew.items import Leaf, collated, leaves_of, structure_of
 from spdld._crew.objects import FIELD, MadeObjects, Objects, packed_bytes, unpacked
 from spdld._errors import InvalidError
@@ -164,7 +165,7 @@ def _object_bytes(taken: DataSet) -> int:
             break
         try:
             item = taken.tried(index + number * (len(taken) - 1 - index) // (_OBJECTS_TRIED - 1))
-            largest = max(largest, packed_bytes(item[FIELD]))
+            largest = max(largest, 0 if item is DROP else packed_bytes(item[FIELD]))
         except Exception:  # a bad item, which is told when it comes
             continue
     return max(_OBJECT_BYTES_MIN, 2 * largest)
@@ -197,5 +198,13 @@ def _collating(collate_fn: Callable[[list[Any]], Any]) -> Callable[[Any], Any]:
     def convert(batch: Any) -> Any:
         ragged = batch[FIELD]
         memory, ends = memoryview(_in_host_memory(ragged.values)), ragged.offsets.tolist()
-        return collate_fn([unpacked(memory[start:end]) for start, end in zip(ends, ends[1:], strict=False) if end > start])
+        items = [unpacked(memory[start:end]) for start, end in zip(ends, ends[1:], strict=False) if end > start]
+        try:
+            return collate_fn(items)
+        except Exception as error:
+            if items:
+                raise
+            raise InvalidError(f"collate_fn was given an empty list, since all items of step {batch.step} in epoch {batch.epoch} "
+                               f"are left out, and raised {type(error).__name__}: {error}. Let it take an empty list, or write "
+                               'pipeline={"on_drop": "substitute"} for other items in their places') from error
     return convert

@@ -14,8 +14,10 @@ from typing import Any, NoReturn
 
 from spdld._crew.calls import OPERATION, SOURCE, checked, imported, split
 from spdld._crew.datasets import is_data_set, made
+from spdld._crew.learning import described
 from spdld._crew.plugins import BoundPlugins, bound, is_plugin
-from spdld._crew.worker import Job, be_worker, check, end_with
+from spdld._crew.single import of_one
+from spdld._crew.worker import Job, be_worker, check, check_calls, end_with
 from spdld._errors import InvalidError, UnsupportedError
 
 _MESSAGE_MAX = 65536
@@ -71,11 +73,14 @@ class _Nursery:
                 way = known.get(call, {"path": call})
                 self._tell(progress=[f"importing {split(way['path'])[0]}" if "path" in way else f"loading {call}", done,
                                      len(wanted)])
-                value = _loaded(call, caller, way, blobs)
+                value = _loaded(way.get("described", call), caller, way, blobs)
                 if caller == OPERATION:
-                    functions[call] = checked(value, call)
+                    functions[call] = checked(value, way.get("described", call))
+                    if "described" in way:
+                        functions[call] = _described(functions[call], call, way, errands)
                 else:
                     data_sets[call] = value if is_data_set(value) else made(call, value)
+            check_calls((operation for errand in errands if "source" not in errand for operation in errand["ops"]), functions)
             _check_lengths(errands, data_sets)
             plugins = bound(errands, libraries, lambda what: self._tell(progress=[what, len(wanted), len(wanted)]))
         except (InvalidError, UnsupportedError) as error:
@@ -147,6 +152,13 @@ def _kill_group(pid: int) -> None:
     for kill in (os.killpg, os.kill):
         with contextlib.suppress(ProcessLookupError):
             kill(pid, signal.SIGKILL)
+
+
+def _described(function: Callable[..., Any], call: str, way: Mapping[str, Any], errands: Sequence[Mapping[str, Any]]) -> Any:
+    operation = next(operation for errand in errands for operation in errand["ops"] if operation["call"] == call)
+    own = {**operation, "call": way["described"], "batch": way["batch"]}
+    check_calls([own], {way["described"]: function})
+    return described(of_one(function, own), way["described"])
 
 
 def _loaded(call: str, caller: str, way: Mapping[str, str], blobs: Mapping[str, bytes]) -> Any:

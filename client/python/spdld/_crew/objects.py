@@ -9,6 +9,8 @@ import struct
 import sys
 from typing import Any
 
+from spdld._crew.drop import DROP, Drop
+
 FIELD = "object"
 _ALIGNMENT = 64
 
@@ -28,8 +30,9 @@ class Objects:
     def __len__(self) -> int:
         return len(self.dataset)
 
-    def __getitem__(self, index: int) -> dict[str, Pieces]:
-        return {FIELD: packed(self.dataset[index])}
+    def __getitem__(self, index: int) -> dict[str, Pieces] | Drop:
+        item = self.dataset[index]
+        return DROP if item is DROP else {FIELD: packed(item)}
 
 
 class MadeObjects:

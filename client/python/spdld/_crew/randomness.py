@@ -97,16 +97,25 @@ def _add_numpy(to: "_spdld.Randomness") -> None:
     else:
         to.of_numpy(*addresses)
     legacy.set_state(before)
-    bits = numpy.random.PCG64(0)
-    generator = numpy.random.Generator(bits)
-    address = _address_of(bits)
-    if _is_pcg(bits, address):
+    generator, address, seed = _generator()
+    if address:
         to.of_generator(address)
     else:
-        def seed(key: int) -> None:
-            bits.state = numpy.random.PCG64(key).state
         to.also(seed)
+    to.of_generators(_generator)
     to.rng = generator
+
+
+def _generator() -> tuple[Any, int, Any]:
+    """A new one, the address of its memory, and a function that seeds it. 0: its memory is laid out otherwise."""
+    import numpy
+
+    bits = numpy.random.PCG64(0)
+
+    def seed(key: int) -> None:
+        bits.state = numpy.random.PCG64(key).state
+    address = _address_of(bits)
+    return numpy.random.Generator(bits), address if _is_pcg(bits, address) else 0, seed
 
 
 def _address_of(bits: Any) -> int:

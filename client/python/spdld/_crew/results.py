@@ -2,7 +2,7 @@
 why it is not that. It also words an exception of a function."""
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -22,6 +22,24 @@ def fitter(call: str, gives: Mapping[str, Any]) -> Callable[[Any], Any]:
         return lambda value: _as_bytes(gave, value)
     shape, dtype = tuple(gives["shape"]), gives["dtype"]
     return lambda value: _as_array(gave, value, dtype, shape)
+
+
+def splitter(call: str) -> Callable[[Any, int], Sequence[Any]]:
+    """A function that makes a list of what a call of `call` gave for so many samples."""
+
+    def split(value: Any, count: int) -> Sequence[Any]:
+        if isinstance(value, (list, tuple)):
+            values: Sequence[Any] = value
+        elif len(getattr(value, "shape", ())) > 0:  # an array or a tensor
+            values = list(value)
+        else:
+            raise Unfit(f"{call} gave a value of the type {kind_of(value)} for {count} samples, because batch is given: return "
+                        "an array whose first dimension counts them, or a list of one value for each")
+        if len(values) != count:
+            raise Unfit(f"{call} gave {len(values)} values for {count} samples: return one for each, in their order")
+        return values
+
+    return split
 
 
 def field_fitter(call: str, field: Mapping[str, Any]) -> Callable[[Any, int], Any]:

@@ -8,17 +8,19 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import getitem
 from typing import Any, NamedTuple, NoReturn
 
 from spdld import _spdld
+from spdld._crew.calls import is_async
 from spdld._crew.plugins import BoundPlugins, is_plugin, types_needed
 from spdld._crew.records import form_of
-from spdld._crew.results import fitter, text_of
+from spdld._crew.results import fitter, splitter, text_of
 from spdld._errors import InvalidError
 
 _PR_SET_PDEATHSIG = 1
+_IN_FLIGHT = 16  # calls of an async function, where the pipeline does not say how many
 
 
 class Job(NamedTuple):
@@ -48,9 +50,9 @@ def be_worker(job: Job, ring: int, bell: int, nursery: int) -> NoReturn:
     """In a process that was just forked from the nursery."""
     try:
         _settle(job.memory_max, nursery)
-        worker = make(job)
+        worker, flights = make(job)
         worker.sit_down(ring, bell, job.scratch, job.scratch_bytes)
-        fault = worker.run()
+        fault = worker.run() if flights is None else flights.run()
         if fault:
             print(f"spdld: a worker ends, because the daemon broke the protocol: {fault}", file=sys.stderr, flush=True)
     except BaseException as error:
@@ -58,7 +60,8 @@ def be_worker(job: Job, ring: int, bell: int, nursery: int) -> NoReturn:
     os._exit(1)
 
 
-def make(job: Job) -> "_spdld.Worker":
+def make(job: Job) -> tuple["_spdld.Worker", Any]:
+    """A worker, and what runs it in its place where some of its functions are async."""
     from spdld._crew.randomness import keyed
 
     numpy: Any = sys.modules.get("numpy")
@@ -71,7 +74,12 @@ def make(job: Job) -> "_spdld.Worker":
         call = calls[errand][operation]
         return text_of(f"{call}[{index}]" if "source" in job.errands[errand] else call, error, traceback)
 
-    return _spdld.Worker(errands, told, getattr(numpy, "ndarray", None), randomness)
+    worker = _spdld.Worker(errands, told, getattr(numpy, "ndarray", None), randomness)
+    if not any(in_flight for *_, in_flight in errands):
+        return worker, None
+    from spdld._crew.flights import Flights
+
+    return worker, Flights(worker, job.errands, errands, randomness)
 
 
 def check(errands: Sequence[Mapping[str, Any]]) -> None:
@@ -99,16 +107,38 @@ def _errand(job: Job, number: int, numpy: Any, randomness: Any) -> tuple[Any, ..
 def errand_of(errand: Mapping[str, Any], steps: Sequence[Callable[..., Any]], numpy: Any) -> tuple[Any, ...]:
     """An errand of operations as its worker is told of it. steps: the functions that are called for the operations."""
     takes, gives, operations = errand["takes"], errand["gives"], errand["ops"]
+    last = operations[-1]["call"]
     told = [(step, operation["place"], not is_plugin(operation) and _takes_rng(step))
             for step, operation in zip(steps, operations, strict=True)]
     taken = given = None
     if takes["kind"] == "tensor":
-        taken = (_dtype(takes["dtype"]), _dtype(takes["dtype"]).itemsize, [])
+        taken = (_dtype(takes["dtype"]), _dtype(takes["dtype"]).itemsize, _sizes(takes))
     if gives["kind"] == "tensor":
         given = _tensor_kind(gives, numpy)
     # A plug-in gives what `gives` says, and as the array or the bytes that are wanted.
-    fit = (lambda value: value) if is_plugin(operations[-1]) else fitter(operations[-1]["call"], gives)
-    return taken, given, told, errand["output"], fit, None
+    fit = (lambda value: value) if is_plugin(operations[-1]) else fitter(last, gives)
+    bunch = operations[0].get("batch", 0)  # where it is given, the operation is the errand's only one
+    return taken, given, told, errand["output"], fit, None, bunch, splitter(last), in_flight_of(operations, steps)
+
+
+def in_flight_of(operations: Sequence[Mapping[str, Any]], steps: Sequence[Callable[..., Any]]) -> int:
+    """How many calls of an errand are under way at once; 0: none of its functions is async."""
+    return min((operation.get("in_flight", _IN_FLIGHT) for operation, step in zip(operations, steps, strict=True)
+                if is_async(step)), default=0)
+
+
+def check_calls(operations: Iterable[Mapping[str, Any]], functions: Mapping[str, Callable[..., Any]]) -> None:
+    """Raises a sentence where an operation asks for calls that its function is not written for."""
+    for operation in operations:
+        if is_plugin(operation):
+            continue
+        call = operation["call"]
+        if operation.get("in_flight", 0) > 0 and not is_async(functions[call]):
+            raise InvalidError(f'the operation calls "{call}" with in_flight, which is for async functions, and it is none: '
+                               "leave in_flight out, or define the function by async def")
+        if operation.get("batch", 0) > 0 and is_async(functions[call]):
+            raise InvalidError(f'the operation calls "{call}" with batch, and it is an async function, which is called for one '
+                               "sample at a time: write in_flight in place of batch")
 
 
 def _item_errand(errand: Mapping[str, Any], data_sets: Mapping[str, Any], numpy: Any) -> tuple[Any, ...]:
@@ -120,13 +150,17 @@ def _item_errand(errand: Mapping[str, Any], data_sets: Mapping[str, Any], numpy:
 
     item_of = functools.partial(getitem, data_sets[operation["call"]])
     form = form_of(operation["call"], gives, kind_of_field)
-    return None, None, [(item_of, operation["place"], False)], errand["source"], None, form
+    return None, None, [(item_of, operation["place"], False)], errand["source"], None, form, 0, None, 0
 
 
 def _tensor_kind(gives: Mapping[str, Any], numpy: Any) -> tuple[Any, int, list[int]]:
     # Numpy itself has no bfloat16: no array is one before it was looked at.
     dtype = None if gives["dtype"] == "bfloat16" else numpy.dtype(gives["dtype"])
-    return dtype, 2 if dtype is None else dtype.itemsize, [-1 if size is None else size for size in gives["shape"]]
+    return dtype, 2 if dtype is None else dtype.itemsize, _sizes(gives)
+
+
+def _sizes(tensor: Mapping[str, Any]) -> list[int]:
+    return [-1 if size is None else size for size in tensor["shape"]]
 
 
 def _numpy() -> Any:

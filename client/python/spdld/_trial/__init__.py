@@ -6,13 +6,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from spdld import _spdld
+from spdld._crew.functions import with_functions
+from spdld._crew.learning import Connection, lacks_gives
 from spdld._errors import Error, FailedError, InvalidError, TimeoutError, TrialError
 from spdld._frameworks import framework_of
 from spdld._ledger import names_of
 from spdld._progress import display_for
 from spdld._spec import Pipeline
 from spdld._trial.crew import OwnCrew, functions_of, kept_randomness
-from spdld._trial.pipeline import TrialPipeline, is_python, spec_of
+from spdld._trial.pipeline import TrialPipeline, is_python, refuse_other, spec_of
 from spdld._trial.steps import Seen, Trial, steps_of
 
 _TURN_S = 0.1  # after which the thread that waits for the batch looks whether it is still wanted
@@ -35,7 +37,11 @@ def run(given: Pipeline, sample: int | str, ops: Mapping[str, Callable[..., Any]
         ended.work()
         return ended
 
-    trial = TrialPipeline(spec_of(given), sample, epoch)
+    spec = spec_of(given)
+    refuse_other(spec)
+    if lacks_gives(spec):
+        spec = spec_of(with_functions(given, ops, Connection(socket, private, timeout, progress))[0])
+    trial = TrialPipeline(spec, sample, epoch)
     functions = functions_of(trial, ops)
     while True:  # with fewer of the outputs that show steps, where the daemon takes some of them not
         try:
@@ -175,6 +181,12 @@ class _Run:
                     continue
                 if batch is None:
                     raise InvalidError(f"the pipeline gives no sample {self._trial.sample}")
+                if batch.valid == 0:  # the sample is left out
+                    why = self._loader.stats()["reasons"][0]
+                    self._id = why["sample"]
+                    if why["kind"] != "dropped":
+                        self.reason = f"it is left out: {why['reason']}"
+                    break
                 self._id = int(batch["sample_id"][0])
                 self._outputs = self._trial.outputs_of(batch)
                 break

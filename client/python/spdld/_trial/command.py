@@ -139,7 +139,8 @@ def document_of(trial: Trial) -> dict[str, Any]:
         for name in ("minimum", "maximum", "mean"):  # JSON has no numbers for these
             if entry[name] is not None and entry[name] != entry[name] or entry[name] in (float("inf"), float("-inf")):
                 entry[name] = str(entry[name])
-    return {"sample": trial.sample, "name": trial.name, "epoch": trial.epoch, "seed": trial.seed, "steps": steps,
+    return {"sample": trial.sample, "name": trial.name, "epoch": trial.epoch, "seed": trial.seed, "dropped": trial.dropped,
+            "steps": steps,
             "outputs": {name: {"dtype": value.dtype.name, "shape": list(value.shape)} for name, value in trial.outputs.items()},
             "notes": trial.notes}
 

@@ -24,6 +24,7 @@ from spdld._crew import worker as workers
 from spdld._crew.calls import OPERATION, checked, imported, split
 from spdld._crew.randomness import keyed
 from spdld._crew.results import Unfit, text_of
+from spdld._crew.single import of_one, plain
 from spdld._errors import Error, FailedError, InvalidError
 from spdld._trial.pipeline import CALL_LIMIT_S, LOOK, Look, TrialPipeline, is_python
 from spdld._trial.steps import Seen
@@ -166,6 +167,7 @@ class OwnCrew:
 
     def _worker(self, errands: Sequence[Mapping[str, Any]]) -> "_spdld.Worker":
         workers.check([])  # imports numpy
+        workers.check_calls((op for errand in errands for op in errand["ops"] if op["call"] != LOOK), self._functions)
         numpy: Any = sys.modules["numpy"]
         places = {errand["output"]: iter(self._trial.calls_of(errand["output"])) for errand in errands}
         told_of: list[list[tuple[str, str, int]]] = []
@@ -177,10 +179,10 @@ class OwnCrew:
             look = self._trial.look_at(name)
             functions = {call: self._looking(look, errand["takes"], numpy) if call == LOOK else
                          self._replaying(look, [place for one, _, place in at if one == call]) if look else
-                         self._calling(name, call, [place for one, _, place in at if one == call], at[0][2])
-                         for call in calls}
-            own.append(workers.errand_of(_without_bfloat16(errand) if look else errand, [functions[call] for call in calls],
-                                         numpy))
+                         self._calling(name, operation, [place for one, _, place in at if one == call], at[0][2])
+                         for operation, call in zip(errand["ops"], calls, strict=True)}
+            own.append(workers.errand_of(plain(_without_bfloat16(errand) if look else errand),
+                                         [functions[call] for call in calls], numpy))
 
         def told(error: BaseException, traceback: TracebackType | None, errand: int, operation: int, _: int) -> str:
             call, output, place = told_of[errand][operation]
@@ -193,10 +195,11 @@ class OwnCrew:
 
         return _spdld.Worker(own, told, numpy.ndarray, keyed(one_thread=False))
 
-    def _calling(self, output: str, call: str, places: Sequence[int], first: int) -> Callable[..., Any]:
+    def _calling(self, output: str, operation: Mapping[str, Any], places: Sequence[int], first: int) -> Callable[..., Any]:
         """The function of an errand's operation, which is called with an array of its own: the daemon's memory is gone when the
         trial is over, and a debugger may still look at what the function was given."""
-        function, in_turn = self._functions[call], itertools.cycle(places)
+        call = operation["call"]
+        function, in_turn = of_one(self._functions[call], operation), itertools.cycle(places)
 
         @functools.wraps(function)
         def called(value: Any, **rng: Any) -> Any:

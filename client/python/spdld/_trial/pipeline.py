@@ -47,8 +47,7 @@ class TrialPipeline:
     """Raises InvalidError where a sample of the pipeline can't be tried by itself."""
 
     def __init__(self, spec: Mapping[str, Any], sample: int | str, epoch: int) -> None:
-        if (refusal := _refusal(spec)) is not None:
-            raise InvalidError(refusal)
+        refuse_other(spec)
         self.sample, self.epoch = sample, epoch
         self.notes = _notes(spec)
         self.name = _fresh_name()
@@ -74,7 +73,7 @@ class TrialPipeline:
         before = [self._looking(look, outputs) for look in self.looks if not look.replays]
         behind = [self._looking(look, outputs) for look in self.looks if look.replays]
         outputs = [output for output in outputs if self._only in (None, output.get("name"))]
-        spec.update(name=self.name, on_bad="fail", cache="off",
+        spec.update(name=self.name, on_bad="fail", on_drop="shorter", cache="off",
                     order={"shuffle": False, "epochs": self.epoch + 1, "include": [self.sample]},
                     output=[*before, *map(_coded, outputs), *behind],
                     batch={"size": 1, "prefetch_depth": 1, "held_max": 1, "device": "cpu"})
@@ -203,6 +202,12 @@ def _coded(output: Mapping[str, Any]) -> dict[str, Any]:
 
 def _fresh_name() -> str:
     return f"try-{os.getpid()}-{next(_counter)}"
+
+
+def refuse_other(spec: Mapping[str, Any]) -> None:
+    """Raises a sentence for a pipeline whose samples can't be tried."""
+    if (refusal := _refusal(spec)) is not None:
+        raise InvalidError(refusal)
 
 
 def _refusal(spec: Mapping[str, Any]) -> str | None:

@@ -2,6 +2,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from spdld._crew.drop import DROP
 from spdld._errors import Error
 
 _DIGITS = 4
@@ -11,7 +12,8 @@ class Step(NamedTuple):
     """The value that one operation of a chain gave.
 
     output: the output's name. place: the operation's place in the chain, from 0 on; -1: what the chain begins with.
-    operation: its name, or the function that it calls. kind: "tensor", "bytes", or the type of another Python value.
+    operation: its name, or the function that it calls. kind: "tensor", "bytes", "dropped" where a function drops the
+    sample, or the type of another Python value.
     dtype, shape: of a tensor; of bytes, the shape is their number. minimum, maximum, mean: of a tensor's numbers.
     seconds: the time in a function of the user's; None: the daemon's own operations are not timed one by one.
     value: an array of numpy of its own, bytes, or what a function gave. error: why there is no value.
@@ -45,13 +47,20 @@ class Trial:
 
     sample: its number in the data set's listing, or None where the daemon gave none. name: its name. epoch, seed: what its random
     draws follow from. steps: a list of Step, output by output. outputs: the sample's part of each tensor of the batch, by name.
-    notes: sentences on what differs from a run.
+    notes: sentences on what differs from a run, and on a sample that is dropped.
     """
 
     def __init__(self, sample: int | None, name: str, epoch: int, seed: int, steps: Sequence[Step],
                  outputs: Mapping[str, Any], notes: Sequence[str]) -> None:
         self.sample, self.name, self.epoch, self.seed = sample, name, epoch, seed
         self.steps, self.outputs, self.notes = list(steps), dict(outputs), list(notes)
+        self.notes += [f"{step.operation} drops this sample: on_drop says what comes in its place."
+                       for step in steps if step.value is DROP]
+
+    @property
+    def dropped(self) -> bool:
+        """Whether a function drops the sample (spdld.DROP)."""
+        return any(step.value is DROP for step in self.steps)
 
     def step(self, output: str, place: int) -> Step:
         """The step of an output at a place of its chain; a place below -1 counts from the chain's end."""
@@ -95,6 +104,8 @@ def described(output: str, place: int, operation: str, seen: Seen) -> Step:
     if isinstance(value, (bytes, bytearray, memoryview, str)):
         data = value.encode() if isinstance(value, str) else bytes(value)
         return Step(output, place, operation, "bytes", shape=(len(data),), seconds=seen.seconds, value=data)
+    if value is DROP:
+        return Step(output, place, operation, "dropped", seconds=seen.seconds, value=value)
     array, dtype = _array_of(value)
     if array is None:
         return Step(output, place, operation, type(value).__qualname__, seconds=seen.seconds, value=value)
