@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 #include <cstring>
+#include <numeric>
 #include <random>
 #include <vector>
 
@@ -44,12 +45,12 @@ T get(const uint8_t* at, uint64_t index) {
   return value;
 }
 
-// As a stream fills a slot: each sample at its place, then all of them together.
-inline void fill(const batch::Layout& layout, batch::Contents& contents, uint8_t* slot, uint64_t first,
-                 uint64_t count) {
+// As a stream fills a slot: each sample at its place, and then all of them together.
+inline void write(const batch::Layout& layout, batch::Contents& contents, uint8_t* slot,
+                  const std::vector<uint64_t>& ids) {
   batch::clear(layout, contents);
-  for (uint64_t i = 0; i < count; i++) {
-    const uint64_t id = first + i;
+  for (uint64_t i = 0; i < ids.size(); i++) {
+    const uint64_t id = ids[i];
     put(layout.sample_at(slot, 0, i), 0, static_cast<int64_t>(3 * id));
     put(layout.sample_at(slot, 6, i), 0, static_cast<int64_t>(id));
     for (uint64_t k = 0; k < 2 * boxes_of(id); k++) put(layout.sample_at(slot, 1, i), k, box_at(id, k));
@@ -57,6 +58,12 @@ inline void fill(const batch::Layout& layout, batch::Contents& contents, uint8_t
     contents.lengths_of(layout, 0)[i] = boxes_of(id);
     contents.lengths_of(layout, 1)[i] = tokens_of(id);
   }
+}
+inline void fill(const batch::Layout& layout, batch::Contents& contents, uint8_t* slot, uint64_t first,
+                 uint64_t count) {
+  std::vector<uint64_t> ids(count);
+  std::iota(ids.begin(), ids.end(), first);
+  write(layout, contents, slot, ids);
   batch::pack(layout, contents, slot, count);
 }
 

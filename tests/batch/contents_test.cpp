@@ -1,5 +1,6 @@
 #include "tests/batch/batches.h"
 
+#include "daemon/batch/slot.h"
 #include "tests/support/allocations.h"
 
 namespace spdld::contents_test {
@@ -24,6 +25,87 @@ TEST_CASE("a batch is packed: values without gaps, rows as long as the longest, 
       }
     }
   }
+}
+
+namespace {
+
+// The bytes of each tensor that count, and its shape.
+std::vector<std::vector<uint8_t>> counted(const Layout& layout, const Contents& contents, const uint8_t* slot,
+                                          uint64_t valid) {
+  std::vector<std::vector<uint8_t>> all;
+  const auto views = batch::views_of(layout, contents);
+  for (size_t i = 0; i < views.size(); i++) {
+    const batch::TensorPlace& place = layout.tensors()[i];
+    uint64_t rows = place.role == batch::Role::kOffsets ? valid + 1 : valid;
+    if (place.role == batch::Role::kValues) rows = views[i].shape[0];
+    const uint8_t* const at = slot + views[i].offset;
+    all.emplace_back(at, at + rows * views[i].strides[0] * config::dtype_bytes(place.dtype));
+    for (size_t k = 1; k < views[i].rank; k++) all.back().push_back(static_cast<uint8_t>(views[i].shape[k]));
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("gaps of absent samples are closed, and the batch is as if they had never been there") {
+  std::mt19937 random(7);
+  for (int round = 0; round < 300; round++) {
+    const uint64_t count = random() % 9, often = random() % 5;
+    const Layout layout = test::ragged_layout(8, 1 + round % 3);
+    std::vector<uint64_t> ids, kept;
+    std::vector<uint32_t> absent;
+    for (uint64_t i = 0; i < count; i++) {
+      ids.push_back(random() % 50);
+      if (random() % 4 < often)
+        absent.push_back(static_cast<uint32_t>(i));
+      else
+        kept.push_back(ids.back());
+    }
+    std::vector<uint8_t> slot(layout.slot_bytes(), 0xee), wanted_slot(layout.slot_bytes(), 0xdd);
+    Contents contents, wanted;
+    test::write(layout, contents, slot.data(), ids);
+    batch::close_gaps(layout, contents, slot.data(), count, absent);
+    batch::pack(layout, contents, slot.data(), kept.size());
+    test::write(layout, wanted, wanted_slot.data(), kept);
+    batch::pack(layout, wanted, wanted_slot.data(), kept.size());
+    CHECK(contents.lengths == wanted.lengths);
+    CHECK(counted(layout, contents, slot.data(), kept.size()) ==
+          counted(layout, wanted, wanted_slot.data(), kept.size()));
+  }
+}
+
+TEST_CASE("gaps are closed among rows of the shape that the batch has") {
+  batch::TensorPlace shaped{.name = "s", .dtype = DType::kUint8, .sample_shape = {6}, .sample_bytes = 6};
+  shaped.shapes = {{6}, {2}};
+  const Layout layout({shaped, {"n", DType::kUint8, {}, 1, 0}}, 4, 1 << 20);
+  std::vector<uint8_t> slot(layout.slot_bytes());
+  Contents contents;
+  batch::clear(layout, contents, 1);
+  for (uint8_t i = 0; i < 4; i++) {
+    layout.sample_at(slot.data(), 0, i, 1)[0] = layout.sample_at(slot.data(), 0, i, 1)[1] = i;
+    *layout.sample_at(slot.data(), 1, i) = i;
+  }
+  const std::vector<uint32_t> absent = {0, 2};
+  batch::close_gaps(layout, contents, slot.data(), 4, absent);
+  CHECK(std::vector<uint8_t>(slot.begin(), slot.begin() + 4) == std::vector<uint8_t>{1, 1, 3, 3});
+  CHECK(*layout.sample_at(slot.data(), 1, 0) == 1);
+  CHECK(*layout.sample_at(slot.data(), 1, 1) == 3);
+}
+
+TEST_CASE("a batch knows which row a sample has, and how many rows fill it up") {
+  batch::Batch batch;
+  batch.slice = {.first = 16, .count = 8, .padded = 3, .of = {0, 21}};
+  CHECK(batch.valid() == 8);
+  CHECK(batch.padded() == 3);
+  CHECK(batch.row_of(7) == 7);
+  batch.absent = {1, 2, 6};
+  CHECK(batch.valid() == 5);
+  CHECK(batch.padded() == 2);
+  CHECK(batch.absent_in(2, 4) == 1);
+  CHECK(batch.absent_in(3, 3) == 0);
+  CHECK(batch.row_of(0) == 0);
+  CHECK(batch.row_of(3) == 1);
+  CHECK(batch.row_of(7) == 4);
 }
 
 TEST_CASE("where nothing varies, a batch looks as its layout says, and nothing is allocated") {

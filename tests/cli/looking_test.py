@@ -230,7 +230,7 @@ class WhetherDataIsThere(LookingCase):
         file.write_text('on_bad = "mask"\n' + text)
         done = self.ctl("check", file)
         self.assert_code(done, WRONG)
-        self.assertIn('on_bad = "mask" gives every batch a tensor of this name', done.stdout)
+        self.assertIn('on_bad or on_drop = "mask" gives every batch a tensor of this name', done.stdout)
 
 
 SOUNDS = """name = "sounds"

@@ -211,7 +211,7 @@ class ForLogs(DaemonCase):
         self.assertEqual(totals["batches"], listed["batches"])
         self.assertEqual(totals["samples"], listed["samples_delivered"])
         self.assertEqual(totals["stages"], described["stages"])
-        for key in ("substituted", "masked", "damaged", "unsupported", "too_long"):
+        for key in ("substituted", "masked", "absent", "damaged", "unsupported", "too_long", "dropped"):
             self.assertEqual(totals[key], described["bad"][key], key)
         cached = [{key: field[key] for key in cache} for field, cache in zip(described["cache"]["fields"], totals["caches"])]
         self.assertEqual(cached, totals["caches"])

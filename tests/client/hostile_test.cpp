@@ -81,6 +81,10 @@ const Hostile kHostile[] = {
        ready.tensors[1].strides = {kHuge, 1};
      }},
     {"more unsupported samples than bad ones", [](FakeReady& ready) { ready.unsupported = 2; }},
+    {"more dropped samples than it has and lacks", [](FakeReady& ready) { ready.dropped = ready.too_long = 1; }},
+    {"counts that wrap", [](FakeReady& ready) { ready.dropped = ready.too_long = ~0u; }},
+    {"more absent samples than a step has", [](FakeReady& ready) { ready.absent = 1; }},
+    {"absent samples without an end", [](FakeReady& ready) { ready.absent = ~0u; }},
     {"a reason for more samples than are bad", [](FakeReady& ready) { ready.bad = {{.reason = "r", .count = 2}}; }},
     {"counts of reasons that wrap", [](FakeReady& ready) { ready.bad.assign(3, {.reason = "r", .count = ~0u}); }},
     {"a reason of no sample", [](FakeReady& ready) { ready.bad = {{.reason = "r", .count = 0}}; }},

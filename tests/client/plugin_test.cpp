@@ -218,6 +218,20 @@ TEST_CASE("a bad sample has the plug-in's sentence, as a line of UTF-8", "[clien
   CHECK(sentence("unended") == std::string(1024, 'x'));
 }
 
+TEST_CASE("a plug-in drops a sample, and goes on with its state", "[client]") {
+  for (const char* settings : {"drop", "late-drop"}) {
+    INFO(settings);
+    Bound bound("wrong", settings, {}, {});
+    for (int i = 0; i < 2; ++i) {
+      const PluginResult result = bound.run(bytes_of("x"));
+      CHECK(result.end == PluginEnd::kDropped);
+      CHECK(result.text.empty());
+      CHECK(bound.run(bytes_of("g")).end == PluginEnd::kDone);
+    }
+  }
+  CHECK(sentence("lost-drop") == "there is no memory for a result of so many bytes");
+}
+
 TEST_CASE("a plug-in that does what it must not is told of in a sentence", "[client]") {
   const std::pair<const char*, const char*> wrong[] = {
       {"fault", "run failed: out of tables"},
@@ -249,7 +263,8 @@ TEST_CASE("a plug-in that does what it must not is told of in a sentence", "[cli
 
 TEST_CASE("a state that can't be made makes its samples bad content", "[client]") {
   const std::pair<const char*, const char*> wrong[] = {{"make-bad", "there is no model.bin"},
-                                                       {"make-fault", "make failed: it says no reason"}};
+                                                       {"make-fault", "make failed: it says no reason"},
+                                                       {"make-drop", "make failed, and returned 3: it says no reason"}};
   for (const auto& [settings, text] : wrong) {
     Bound bound("wrong", settings, {}, {});
     for (int i = 0; i < 2; ++i) {

@@ -43,6 +43,15 @@ struct Generators {
 
 }  // namespace
 
+TEST_CASE("a generator of several is reset as the one of its kind") {
+  Generators first, second;
+  first.reset(call_key(3, 4));
+  RandomState::reset(second.pcg, call_key(3, 4));
+  CHECK(std::memcmp(&first.numbers, &second.numbers, sizeof first.numbers) == 0);
+  CHECK(first.pcg.has_half == second.pcg.has_half);
+  CHECK(first.pcg.half == second.pcg.half);
+}
+
 TEST_CASE("a reset leaves nothing of what was before") {
   Generators first, second;
   first.reset(call_key(3, operation_salt(0, "image")));

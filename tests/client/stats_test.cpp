@@ -62,6 +62,40 @@ TEST_CASE("bad samples of the batches that next has handed out are counted, each
   CHECK(spdld_get_bad_reason(nullptr, 0, &none) == SPDLD_INVALID);
 }
 
+TEST_CASE("dropped samples are counted apart, and batches tell how many they lack") {
+  FakeScript script;
+  script.tamper = [](FakeReady& ready) {
+    ready.substituted = 1, ready.absent = 2, ready.dropped = 2, ready.too_long = 1;
+    ready.valid -= 2;
+    ready.bad = {{proto::BadKind::dropped, "own:keep dropped it", 2, 7, "a.jpg"},
+                 {proto::BadKind::too_long, "a length of 9", 1, 8, "b.jpg"}};
+  };
+  const Attached attached(script);
+  spdld_batch* batch = nullptr;
+  REQUIRE(spdld_next(attached.loader.get(), 5000, &batch) == SPDLD_OK);
+  spdld_batch_info info = {};
+  info.struct_size = sizeof info;
+  REQUIRE(spdld_batch_get_info(batch, &info) == SPDLD_OK);
+  CHECK(info.valid == 2);
+  CHECK(info.absent == 2);
+  CHECK(info.dropped == 2);
+  spdld_batch_release(batch);
+  const spdld_stats stats = stats_of(attached.loader);
+  CHECK(stats.samples == 2);
+  CHECK(stats.substituted == 1);
+  CHECK(stats.absent == 2);
+  CHECK(stats.dropped == 2);
+  CHECK(stats.too_long == 1);
+  CHECK(stats.unsupported == 0);
+  REQUIRE(stats.bad_reasons == 2);
+  const spdld_bad_reason first = reason_of(attached.loader, 0), second = reason_of(attached.loader, 1);
+  CHECK((first.dropped == 1 && first.too_long == 0 && first.unsupported == 0));
+  CHECK((second.dropped == 0 && second.too_long == 1 && second.unsupported == 0));
+  const spdld::Stats told = spdld::stats_of(attached.loader.get());
+  CHECK(told.counts.absent == 2);
+  CHECK((told.reasons.at(0).dropped && !told.reasons.at(1).dropped));
+}
+
 TEST_CASE("batches that are passed over by a seek are none of the counts") {
   FakeScript script;
   script.tamper = [](FakeReady& ready) { ready.bad = {{.reason = "epoch " + std::to_string(ready.epoch)}}; };

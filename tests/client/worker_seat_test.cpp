@@ -1,5 +1,6 @@
 #include "client/src/crew/worker_seat.h"
 
+#include <poll.h>
 #include <signal.h>
 
 #include <catch2/catch.hpp>
@@ -133,6 +134,62 @@ TEST_CASE("a worker that waits and has nothing new to tell lets the daemon sleep
   CHECK(sleeps == 0);
 }
 
+TEST_CASE("the replies of a bunch come at once") {
+  Seated seated;
+  for (uint64_t number = 1; number <= 3; number++) {
+    Reply reply{};
+    reply.number = number;
+    seated.seat.prepare(reply, "text " + std::to_string(number));
+  }
+  CHECK(seated.ring.ring().replies.written == 0);
+  seated.seat.publish(0);
+  CHECK(seated.ring.ring().replies.written == 3);
+  for (uint64_t number = 1; number <= 3; number++) {
+    const auto reply = seated.ring.take(5000);
+    REQUIRE(reply);
+    CHECK(reply->reply.number == number);
+    CHECK(reply->text == "text " + std::to_string(number));
+  }
+}
+
+TEST_CASE("the daemon finds each call that has begun, and how many of its errand are under way") {
+  Seated seated;
+  const auto word = [&](uint64_t number) { return seated.ring.ring().begun[number % proto::crew::kPlaces].load(); };
+  Task task{};
+  for (const uint64_t number : {uint64_t{3}, uint64_t{4}, uint64_t{proto::crew::kPlaces} + 5}) {
+    task.number = number;
+    seated.seat.begin(task, number == 4 ? 16 : 0);
+  }
+  CHECK(word(3) == 3);
+  CHECK(proto::crew::begun_number(word(4)) == 4);
+  CHECK(proto::crew::begun_in_flight(word(4)) == 16);
+  CHECK(word(5) == proto::crew::kPlaces + 5);
+  CHECK(word(6) == 0);
+}
+
+TEST_CASE("an event loop hears of tasks by the bell, and of the end") {
+  Seated seated;
+  const auto rings = [&] {
+    pollfd entry{seated.seat.bell(), POLLIN, 0};
+    return ::poll(&entry, 1, 0) == 1;
+  };
+  Task task{};
+  REQUIRE(seated.seat.await_ring());
+  CHECK_FALSE(rings());
+  seated.ring.put(Task{});
+  CHECK(rings());
+  seated.seat.hear();
+  CHECK_FALSE(rings());
+  CHECK_FALSE(seated.seat.await_ring());  // it was not taken
+  REQUIRE(seated.seat.take(task) == Taken::kEntry);
+  seated.seat.hear();  // without a ring
+  CHECK_FALSE(seated.seat.is_over());
+  seated.ring.hang_up();
+  CHECK(rings());
+  seated.seat.hear();
+  CHECK(seated.seat.is_over());
+}
+
 TEST_CASE("an extent is in the scratch memory, or it is refused") {
   Seated seated;
   uint8_t* const start = seated.seat.scratch().data();
@@ -187,6 +244,57 @@ TEST_CASE("memory that is smaller than told, or could be cut short, is refused")
         "the daemon's scratch memory is smaller than it says");
   CHECK(opened(ring.ring_fd(), -1, kScratchBytes) == "the daemon's scratch memory is smaller than it says");
   CHECK(opened(ring.ring_fd(), -1, 0).empty());
+}
+
+TEST_CASE("a slot is mapped by the descriptor that came for it, whenever the bell was heard") {
+  Seated seated;
+  SharedMemory first(8192), second(4096);
+  const bool hears_before = GENERATE(true, false);
+  seated.ring.send(first.fd());
+  if (hears_before) REQUIRE(seated.seat.wait() == Wake::kReady);  // the descriptor is there before its task
+  seated.ring.send(second.fd());
+  seated.ring.announce_slot(7, 8192);
+  seated.ring.announce_slot(9, 4096);
+  CHECK_FALSE(seated.seat.has_slot(7));
+  for (int i = 0; i < 2; i++) CHECK(seated.seat.take_slot(seated.await()) == nullptr);
+  CHECK(seated.seat.has_slot(7) == true);
+  CHECK(seated.seat.has_slot(9) == true);
+  uint8_t* const at = seated.seat.in_slot(7, Extent{8000, 192});
+  REQUIRE(at);
+  *at = 0x5a;
+  CHECK(first.start()[8000] == 0x5a);
+  CHECK_FALSE(seated.seat.in_slot(7, Extent{8000, 193}));
+  CHECK_FALSE(seated.seat.in_slot(7, Extent{8193, 0}));
+  CHECK_FALSE(seated.seat.in_slot(7, Extent{~uint64_t{0}, 2}));
+  CHECK_FALSE(seated.seat.in_slot(8, Extent{0, 1}));
+  Task gone{};
+  gone.slot = 7;
+  CHECK(seated.seat.drop_slot(gone) == nullptr);
+  CHECK_FALSE(seated.seat.in_slot(7, Extent{0, 1}));
+  CHECK(seated.seat.drop_slot(gone) != nullptr);
+  CHECK(seated.seat.in_slot(9, Extent{0, 4096}));
+  CHECK_FALSE(seated.seat.is_over());
+}
+
+TEST_CASE("a slot that is no slot is the daemon's fault, and one that can't be mapped is nobody's") {
+  Seated seated;
+  SharedMemory memory(4096), unsealed(4096, false);
+  Task task{};
+  task.kind = proto::crew::TaskKind::kSlot, task.slot = 1, task.room.bytes = 4096;
+  CHECK(std::string(seated.seat.take_slot(task)) == "it announces a slot, and sends no descriptor of it");
+  seated.ring.send(unsealed.fd());
+  CHECK(std::string(seated.seat.take_slot(task)) ==
+        "it announces a slot that is no memory, or that could be cut short");
+  seated.ring.send(seated.ring.ring_fd().get());
+  task.room.bytes = 1 << 30;  // more than it has
+  CHECK(seated.seat.take_slot(task) == nullptr);
+  CHECK(seated.seat.has_slot(1) == false);
+  CHECK_FALSE(seated.seat.in_slot(1, Extent{0, 1}));
+  task.slot = 2, task.room.bytes = 4096;
+  seated.ring.send(memory.fd());
+  CHECK(seated.seat.take_slot(task) == nullptr);
+  seated.ring.send(memory.fd());
+  CHECK(std::string(seated.seat.take_slot(task)) == "it announces a slot for the second time");
 }
 
 TEST_CASE("a daemon that counts more tasks than there are places lies") {

@@ -151,7 +151,7 @@ TEST_CASE("the example of training names every key of a pipeline", "[config]") {
         "first",         "weights", "weights_column", "weights_default", "replacement", "epoch_samples",
         "from",          "ops",     "size",           "global_size",     "last",        "prefetch_depth",
         "held_max",      "device",  "cpu_weight",     "fingerprint",     "bad_max",     "on_missing",
-        "check_listing", "repeats", "copies",         "classes",         "part"}) {
+        "check_listing", "repeats", "copies",         "classes",         "part",        "on_drop"}) {
     INFO(key);
     CHECK(names_key(text, key));
   }

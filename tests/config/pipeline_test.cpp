@@ -43,6 +43,10 @@ TEST_CASE("the whole range of each key is taken", "[config]") {
   CHECK(load_with_line(2, "seed = 9223372036854775807"));
   CHECK(load_with_line(2, "on_bad = \"mask\"").value->on_bad == OnBad::kMask);
   CHECK(load_with_line(2, "on_bad = \"fail\"").value->on_bad == OnBad::kFail);
+  CHECK_FALSE(load_with_line(2, "on_drop = \"auto\"").value->on_drop.has_value());
+  CHECK(load_with_line(2, "on_drop = \"substitute\"").value->on_drop == OnDrop::kSubstitute);
+  CHECK(load_with_line(2, "on_drop = \"shorter\"").value->on_drop == OnDrop::kShorter);
+  CHECK(load_with_line(2, "on_drop = \"mask\"").value->on_drop == OnDrop::kMask);
   for (const auto form : {CacheForm::kAuto, CacheForm::kOff, CacheForm::kEncoded, CacheForm::kIndexed,
                           CacheForm::kPacked, CacheForm::kDecoded})
     CHECK(load_with_line(2, "cache = \"" + std::string(cache_form_name(form)) + "\"").value->cache == form);
@@ -78,7 +82,9 @@ TEST_CASE("an output is called mask unless the pipeline makes a tensor of this n
     CHECK(loaded.value->outputs[0].name == "mask");
   }
   expect_complaints(named("mask"),
-                    {{10, "output[0].name", "on_bad = \"mask\" gives every batch a tensor of this name"}});
+                    {{10, "output[0].name", "on_bad or on_drop = \"mask\" gives every batch a tensor of this name"}});
+  expect_complaints(load_pipeline_toml("on_drop = \"mask\"\n" + with_line(9, "name = \"mask\""), "p.toml", "/files"),
+                    {{10, "output[0].name", "on_bad or on_drop = \"mask\" gives every batch a tensor of this name"}});
 }
 
 TEST_CASE("one error in a plain pipeline is found at its key and line", "[config]") {
@@ -114,6 +120,7 @@ TEST_CASE("one error in a plain pipeline is found at its key and line", "[config
       {2, "seed = 1979-05-27", {2, "seed", "not a date or time"}},
       {2, "sede = 1", {2, "sede", "did you mean \"seed\"?"}},
       {2, "on_bad = \"skip\"", {2, "on_bad", "\"substitute\", \"mask\" or \"fail\", not \"skip\""}},
+      {2, "on_drop = \"leave-out\"", {2, "on_drop", "\"substitute\", \"shorter\" or \"mask\", not \"leave-out\""}},
       {2, "on_bad = \"masks\"", {2, "on_bad", "did you mean \"mask\"?"}},
       {2,
        "cache = \"planes\"",

@@ -306,4 +306,38 @@ TEST_CASE("the help says what a function takes and gives", "[config]") {
         "bytes, integer or tensor");
 }
 
+TEST_CASE("a function takes bunches of samples, or has several calls under way", "[config]") {
+  const auto spec = loaded(blur(kPicture + ", batch = 64"));
+  CHECK(bunch_of(spec.outputs[0].ops[0]) == 64);
+  CHECK(in_flight_of(spec.outputs[0].ops[0]) == 0);
+  const auto async = loaded(blur(kPicture + ", in_flight = 64"));
+  CHECK(bunch_of(async.outputs[0].ops[0]) == 0);
+  CHECK(in_flight_of(async.outputs[0].ops[0]) == 64);
+  CHECK(bunch_of(loaded(blur(kPicture)).outputs[0].ops[0]) == 0);
+  refuse(blur(kPicture + ", batch = 65"), "[0].batch", "must be an integer from 0 to 64, not 65");
+  refuse(blur(kPicture + ", in_flight = -1"), "[0].in_flight", "must be an integer from 0 to 64, not -1");
+  refuse(blur(kPicture + ", batch = 8, in_flight = 8"), "[0].in_flight",
+         "is for a function that is given one sample, and batch gives it several: leave one of the two out");
+}
+
+TEST_CASE("how calls are divided is no part of a run", "[config]") {
+  const auto deciding = [](const std::string& more) { return canonical_json(loaded(blur(kPicture + more))); };
+  CHECK(deciding(", batch = 64") == deciding(""));
+  CHECK(deciding(", in_flight = 2") == deciding(""));
+  CHECK_FALSE(deciding(", code = \"0f3a0f3a0f3a0f3a0f3a0f3a0f3a0f3a\"") == deciding(""));
+}
+
+TEST_CASE("an operation on bunches has a segment of its own", "[config]") {
+  const std::string one = blur(R"(gives = "bytes")"), bunch = blur(R"(gives = "bytes", batch = 4)");
+  const auto counts = [](const std::string& ops) {
+    std::vector<size_t> found;
+    const PipelineSpec spec = loaded(ops + ", " + blur(kPicture));
+    for (const Segment& segment : segments_of(spec.outputs[0].ops)) found.push_back(segment.count);
+    return found;
+  };
+  CHECK(counts(one + ", " + one) == std::vector<size_t>{0, 3, 0});
+  CHECK(counts(bunch) == std::vector<size_t>{0, 1, 0, 1, 0});
+  CHECK(counts(one + ", " + bunch + ", " + bunch + ", " + one) == std::vector<size_t>{0, 1, 0, 1, 0, 1, 0, 2, 0});
+}
+
 }  // namespace spdld::config::python_test

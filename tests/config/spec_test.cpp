@@ -128,6 +128,9 @@ TEST_CASE("canonical_json has what decides the bytes, and nothing else", "[confi
   };
   CHECK(changed([](auto& s) { s.seed = 1; }));
   CHECK(changed([](auto& s) { s.on_bad = OnBad::kFail; }));
+  CHECK(changed([](auto& s) { s.on_drop = OnDrop::kShorter; }));
+  CHECK(changed([](auto& s) { s.on_drop = OnDrop::kSubstitute; }));
+  CHECK_FALSE(changed([](auto& s) { s.on_drop = OnDrop::kMask; }));  // it is implied
   CHECK(changed([](auto& s) { s.sources[0].parameters["x"] = true; }));
   CHECK(changed([](auto& s) { s.order.shuffle = Shuffle::kGlobal; }));
   CHECK(changed([](auto& s) { s.order.shuffle = Shuffle::kWindow; }));

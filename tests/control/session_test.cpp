@@ -184,7 +184,13 @@ TEST_CASE("attach: progress, slots, batches, release, seek, detach") {
     reply = to;
     to->preparing("listing", 3, 0);
     to->attached(std::make_unique<NotingAttachment>(notes), ring.info());
-    to->reader().on_ready({&slot, 0, {0, 4}, {16, 3}, {1}}, 12, 5);
+    batch::Batch batch{&slot, 0, {0, 4}, {16, 6}, {1}};
+    batch.absent = {0, 2, 4};
+    batch.flaws = {{0, batch::FlawKind::kDropped, 16, "a", "k:eep dropped it"},
+                   {1, batch::FlawKind::kDamaged, 17, "b", "rotten"},
+                   {2, batch::FlawKind::kDropped, 18, "c", "k:eep dropped it"},
+                   {4, batch::FlawKind::kTooLong, 20, "e", "long"}};
+    to->reader().on_ready(batch, 12, 5);
   };
   RawClient client(served.path());
   client.hello();
@@ -210,6 +216,13 @@ TEST_CASE("attach: progress, slots, batches, release, seek, detach") {
   CHECK(ready->position()->step() == 4);
   CHECK(ready->valid() == 3);
   CHECK(ready->substituted() == 1);
+  CHECK(ready->range()->count() == 6);
+  CHECK(ready->absent() == 3);
+  CHECK(ready->dropped() == 2);
+  CHECK(ready->too_long() == 1);
+  REQUIRE(ready->bad()->size() == 3);
+  CHECK(ready->bad()->Get(0)->kind() == proto::BadKind::dropped);
+  CHECK(ready->bad()->Get(0)->count() == 2);
   CHECK(ready->tensors()->Get(0)->shape()->Get(0) == 4);
 
   client.send_release(number, 0, 12);

@@ -98,6 +98,23 @@ TEST_CASE("every job of a shared ring gets every batch once, in order, and holds
   CHECK(shared.touched.size() == 2 * kDepth + kCredit);  // no more than it needs
 }
 
+TEST_CASE("jobs that keep up with the loader touch no more slots than are kept and in use") {
+  Shared shared;
+  Job a, b;
+  shared.join(a), shared.join(b);
+  for (int i = 0; i < 100; i++) {  // one batch at a time, which both have had before the next one comes
+    Slot* const slot = shared.ring.take_free();
+    REQUIRE(slot);
+    shared.touched.insert(slot->index);
+    shared.ring.filled({slot, 0, {0, shared.next++}, {0, 1, 0}});
+    while (a.give_back(shared.ring) || b.give_back(shared.ring)) {
+    }
+    if (i >= 10) CHECK(shared.ring.window_begin() == Position{0, shared.next - kDepth - 1});
+  }
+  CHECK(is_run(a.steps, 0));
+  CHECK(shared.touched.size() == kDepth + 1);
+}
+
 TEST_CASE("a job is abreast where none that takes the next batch was sent more") {
   Shared shared;
   Job a, b, later;

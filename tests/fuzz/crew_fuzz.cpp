@@ -21,6 +21,7 @@
 
 #include "config/signature.h"
 #include "daemon/base/system/log.h"
+#include "daemon/memory/host/host_slot.h"
 #include "daemon/user/crew.h"
 #include "proto/crew/record.h"
 
@@ -79,8 +80,11 @@ std::vector<pipeline::Errand> make_errands() {
     signature.dimensions = std::move(dimensions);
     return signature;
   };
-  return {errand(config::Signature{}, config::Signature{}, 0), errand(config::Signature{}, numbers({2, 3}), 2),
-          errand(numbers({4}), numbers({{}, 3, config::Dimension::bounded(5)}), 4)};
+  std::vector<pipeline::Errand> all = {errand(config::Signature{}, config::Signature{}, 0),
+                                       errand(config::Signature{}, numbers({2, 3}), 2),
+                                       errand(numbers({4}), numbers({{}, 3, config::Dimension::bounded(5)}), 4)};
+  all[1].ops[0].parameters["batch"] = int64_t{3};  // one that takes bunches
+  return all;
 }
 
 const std::vector<pipeline::Errand>& errands() {
@@ -97,7 +101,9 @@ std::vector<pipeline::Making> make_makings() {
     one.values = config::value_types_in(values).value();
     return one;
   };
-  return {making("a int64 []; b int64 [2]"), making("a bytes; b int64 [-1]; c bytes")};
+  std::vector<pipeline::Making> all = {making("a int64 []; b int64 [2]"), making("a bytes; b int64 [-1]; c bytes")};
+  all[0].tensors = {0, std::nullopt};
+  return all;
 }
 
 const std::vector<pipeline::Making>& makings() {
@@ -144,12 +150,13 @@ class Worker {
     reply.number = script.number();
     if (reply.number == 0) reply.number = ++answered_;
     const uint8_t way = script.byte();
-    reply.kind = static_cast<ring::ReplyKind>(way % 8 < 7 ? way % 3 : way);
+    reply.kind = static_cast<ring::ReplyKind>(way % 8 < 7 ? way / 8 % 6 : way);
     reply.text_bytes = static_cast<uint32_t>(script.number());
     reply.bytes = script.number();
     reply.shape.dimensions = static_cast<uint32_t>(script.number());
     for (size_t i = 0; i < 3; i++) reply.shape.sizes[i] = static_cast<int64_t>(script.number());
     reply.call_ns = script.number();
+    for (uint64_t& ns : reply.operation_ns) ns = reply.call_ns / (1 + way % 3);
     const uint64_t written = ring_->replies.written;
     std::memcpy(&ring_->replies.entries[written % ring::kPlaces], &reply, sizeof reply);
     ring_->texts[written % ring::kPlaces][0] = static_cast<char>(way);
@@ -159,7 +166,7 @@ class Worker {
   // As a worker that does what it is to do.
   void obey() {
     const uint64_t number = ++answered_;
-    ring_->begun = number;
+    begin(number);
     ring::Reply reply;
     reply.number = number;
     reply.bytes = 48;
@@ -169,7 +176,12 @@ class Worker {
     wake();
   }
   void claim(uint64_t written) { ring_->replies.written = written, wake(); }
-  void begin(uint64_t number) { ring_->begun = number; }
+  void begin(uint64_t number) { ring_->begun[number % ring::kPlaces] = number; }
+  // All calls that it ever had, each as one of several.
+  void begin_all(uint8_t in_flight) {
+    for (uint64_t number = 0; number < ring::kPlaces; number++)
+      ring_->begun[number] = ring::begun_word(number, in_flight);
+  }
   void wake(size_t times = 1) {
     for (size_t i = 0; i < times; i++) static_cast<void>(send(bell_.get(), "!", 1, MSG_DONTWAIT | MSG_NOSIGNAL));
   }
@@ -224,7 +236,7 @@ class Stage final : private user::Customer {
     walker_.on_outcome(*job.passage, status ? pipeline::StageOutcome::kDone : pipeline::StageOutcome::kFailed);
   }
   void step(Script& script) {
-    switch (script.byte() % 16) {
+    switch (script.byte() % 17) {
       case 0:
       case 1:
         return add(script.byte());
@@ -246,12 +258,16 @@ class Stage final : private user::Customer {
       case 8:
         return with_worker(script, [&](Worker& one) { one.claim(script.number()); });
       case 9:
-        return with_worker(script, [&](Worker& one) { one.begin(script.number()); });
+        return with_worker(script, [&](Worker& one) {
+          script.byte() % 4 == 0 ? one.begin_all(script.byte()) : one.begin(script.number());
+        });
       case 10:
         return with_worker(script, [&](Worker& one) { one.wake(script.byte()); });
       case 11:
       case 12:
         return with_worker(script, [](Worker& one) { one.obey(); });
+      case 16:
+        return crew_.end_lending(slot_);
       case 13:
         for (int i = script.byte() % 8; i > 0; i--) std::this_thread::yield();
         return;
@@ -270,7 +286,11 @@ class Stage final : private user::Customer {
       passage.carried.emplace_back(crew_.scratch(), errand.takes);
       passage.carried.emplace_back(crew_.scratch(), errand.gives);
     }
-    if (way & 8) passage.carried[3].lie_at(slot_[passages_.size() - 1]);
+    passage.index = passages_.size() - 1;
+    passage.layout = &layout_;
+    passage.slot = slot_.fill_address();
+    if (way & 32) passage.slot_memory = &slot_;
+    if (way & 8) passage.carried[3].lie_at(layout_.sample_at(passage.slot, 1, passage.index));
     static const std::vector<const pipeline::Errand*> ways[] = {{&errands().at(0)},
                                                                 {&errands().at(1)},
                                                                 {&errands().at(2)},
@@ -280,7 +300,11 @@ class Stage final : private user::Customer {
       std::abort();
     static const std::vector<const pipeline::Errand*> made[] = {{&makings().at(0)}, {&makings().at(1)}};
     if (way & 16)
-      crew_.add({.passage = &passage, .errands = &made[way % 2], .customer = this, .making = &makings().at(way % 2)});
+      crew_.add({.passage = &passage,
+                 .errands = &made[way % 2],
+                 .customer = this,
+                 .making = &makings().at(way % 2),
+                 .may_be_placed = way % 2 == 0});
     else
       crew_.add({.passage = &passage, .errands = &ways[way % 4], .customer = this});
   }
@@ -298,7 +322,12 @@ class Stage final : private user::Customer {
   std::mutex mutex_;
   std::map<uint32_t, std::unique_ptr<Worker>> workers_;
   Walker walker_;
-  uint8_t slot_[kJobsMax][48];
+  const batch::Layout layout_{
+      {{.name = "a", .dtype = config::DType::kInt64, .sample_shape = {}, .sample_bytes = 8},
+       {.name = "b", .dtype = config::DType::kInt64, .sample_shape = {2, 3}, .sample_bytes = 48}},
+      kJobsMax,
+      1 << 20};
+  memory::HostSlot slot_{layout_.slot_bytes(), memory::Access::kWritable};
   std::vector<std::unique_ptr<pipeline::Passage>> passages_;
   user::Crew crew_;
 };

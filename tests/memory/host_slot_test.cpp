@@ -61,6 +61,36 @@ TEST_CASE("a slot of several readers can't be written by them, only copied on wr
   munmap(own, kBytes);
 }
 
+TEST_CASE("a slot that processes write into is read-only for its several readers, and writable where it is lent") {
+  HostSlot slot(kBytes, Access::kCopyOnWrite, spdld::memory::MemoryKind::kHost, true);
+  std::memset(slot.fill_address(), 1, kBytes);
+  CHECK(map(slot, PROT_READ | PROT_WRITE, MAP_SHARED) == MAP_FAILED);
+  CHECK(ftruncate(slot.shared().fd, 0) == -1);
+  struct stat status {};
+  REQUIRE(fstat(slot.shared().fd, &status) == 0);
+  CHECK((status.st_mode & 0777) == S_IRUSR);  // who has it can't open it anew for writing
+  auto* own = static_cast<uint8_t*>(map(slot, PROT_READ | PROT_WRITE, MAP_PRIVATE));
+  REQUIRE(own != MAP_FAILED);
+  CHECK(!slot.is_lent());
+  const int lent = slot.lend();
+  REQUIRE(lent >= 0);
+  CHECK(slot.is_lent());
+  auto* writer = static_cast<uint8_t*>(mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, lent, 0));
+  REQUIRE(writer != MAP_FAILED);
+  writer[7] = 9;
+  CHECK(slot.fill_address()[7] == 9);
+  CHECK(own[7] == 9);
+  munmap(writer, kBytes);
+  munmap(own, kBytes);
+}
+
+TEST_CASE("a slot of one reader may be lent, and a sealed one may not") {
+  HostSlot writable(kBytes, Access::kWritable), sealed(kBytes, Access::kCopyOnWrite);
+  CHECK(writable.lend() == writable.shared().fd);
+  CHECK(sealed.lend() == -1);
+  CHECK(!sealed.is_lent());
+}
+
 TEST_CASE("nothing is left behind") {
   const size_t before = open_fds();
   for (int i = 0; i < 100; i++) HostSlot slot(kBytes, Access::kWritable);

@@ -187,6 +187,15 @@ TEST_CASE("the budget of spare slots holds over rings that come, go and are refu
   run.end();
 }
 
+TEST_CASE("a slot that was lent is no later ring's") {
+  HostMemory memory(1 << 20);
+  const HostMemory::Use use{.owner = 7, .slot_bytes = 4096, .has_writers = true};
+  auto slots = memory.make_slots(use, 2);
+  CHECK(slots[1]->lend() >= 0);
+  memory.give_back(use, std::move(slots), true);
+  CHECK(memory.spare_bytes() == 4096);
+}
+
 TEST_CASE("no more slots are spare than may be open as files") {
   constexpr HostMemory::Use kUse{1000, kPage, memory::Access::kWritable, memory::MemoryKind::kHost};
   HostMemory memory(4 * HostMemory::kSpareSlotsMax * kPage);

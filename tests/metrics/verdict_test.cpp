@@ -278,6 +278,21 @@ TEST_CASE("an operation that takes most of the decoding is named, with the rate 
   check_forecast(forecast(verdict, "`gaussian-blur` of output 'image' takes 75 %"), run, without);
 }
 
+TEST_CASE("operations of another stage count neither as decoding nor as a part of it") {
+  SimulatedRun run = simulate({.decode_ms = 4, .trainer_ms = 10});
+  auto& pipeline = run.window.figures.pipelines.front();
+  pipeline.operations = {{"image", "decode-image", 100, 100'000'000},
+                         {"image", "gaussian-blur", 100, 300'000'000},
+                         {"image", "augment:blur", 100, 900'000'000, "python"}};
+  const Verdict verdict = judge(run.window, pipeline);
+  REQUIRE(verdict.limiter == "decode");
+  CHECK_THAT(verdict.sentence, Catch::Contains("gaussian-blur 75 %, decode-image 25 %") && !Catch::Contains("augment"));
+  REQUIRE(pipeline.stages.back().name == "decode");
+  pipeline.stages.back().account.runs_operations = false;
+  pipeline.stages.back().name = "python";
+  CHECK_THAT(judge(run.window, pipeline).sentence, Catch::Contains(": augment:blur 100 %)"));
+}
+
 TEST_CASE("a cache of decoded pictures is forecast where pictures have such a form and decoding them costs") {
   const SimulatedPipeline slow{.decode_ms = 4, .trainer_ms = 10};
   SimulatedRun run = simulate(slow);

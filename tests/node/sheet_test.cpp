@@ -79,6 +79,18 @@ TEST_CASE("a picture has one or three channels, first or last", "[node]") {
   CHECK_FALSE(found_in({}));
 }
 
+TEST_CASE("notes stand at the rows of their samples, where others are absent", "[node]") {
+  Filled filled({tensor("image", DType::kUint8, {2, 2, 3})}, 5);
+  filled.batch.absent = {0, 3}, filled.batch.substituted = {1}, filled.batch.masked = {4};
+  const auto sheet = filled.sheet();
+  REQUIRE(sheet);
+  CHECK(sheet->samples == 3);
+  REQUIRE(sheet->pictures.size() == 3);
+  CHECK(sheet->pictures[0].note == "replaced");
+  CHECK(sheet->pictures[1].note.empty());
+  CHECK(sheet->pictures[2].note == "masked");
+}
+
 TEST_CASE("8-bit colours are shown as they are", "[node]") {
   Filled filled({tensor("image", DType::kUint8, {2, 2, 3})});
   for (uint8_t i = 0; i < 12; i++) filled.set<uint8_t>(0, 0, i, i * 10);

@@ -65,8 +65,12 @@ class TapRig final : public pipeline::FillObserver, public FakeFillers {
     batch::Batch batch{&their_slots[sent % 8], 0, position, theirs.sharding.slice(position)};
     batch.substituted = {2}, batch.masked = {9};
     batch.flaws = {{2, batch::FlawKind::kDamaged, 0, "s", "bad"}};
-    for (uint64_t i = 0; i < 10; i++) {
-      const int64_t number = number_of(position.epoch, batch.slice.first + i);
+    for (uint32_t i = 0; i < 10; i++)
+      if (is_absent(batch.slice.first + i)) batch.absent.push_back(i);
+    for (uint64_t index = 0; index < 10; index++) {
+      if (batch.absent_in(index, 1) > 0) continue;
+      const uint64_t i = batch.row_of(index);
+      const int64_t number = number_of(position.epoch, batch.slice.first + index);
       std::memcpy(theirs.layout.sample_at(batch.slot->memory->fill_address(), 0, i), &number, sizeof(number));
       std::memset(theirs.layout.sample_at(batch.slot->memory->fill_address(), 1, i), static_cast<int>(number), 300);
     }
@@ -80,10 +84,13 @@ class TapRig final : public pipeline::FillObserver, public FakeFillers {
   }
   // Checks every row of a batch that was handed on.
   void check(const batch::Batch& batch) const {
-    for (uint64_t i = 0; i < batch.slice.count; i++) {
+    for (uint64_t index = 0; index < batch.slice.count; index++) {
+      REQUIRE(is_absent(batch.slice.first + index) == (batch.absent_in(index, 1) > 0));
+      if (batch.absent_in(index, 1) > 0) continue;
+      const uint64_t i = batch.row_of(index);
       int64_t number = 0;
       std::memcpy(&number, own.layout.sample_at(batch.slot->memory->fill_address(), 0, i), sizeof(number));
-      REQUIRE(number == number_of(batch.position.epoch, batch.slice.first + i));
+      REQUIRE(number == number_of(batch.position.epoch, batch.slice.first + index));
       const uint8_t* const large = own.layout.sample_at(batch.slot->memory->fill_address(), 1, i);
       REQUIRE(std::all_of(large, large + 300, [&](uint8_t byte) { return byte == static_cast<uint8_t>(number); }));
     }
@@ -94,6 +101,7 @@ class TapRig final : public pipeline::FillObserver, public FakeFillers {
   void on_quiet() override { quiet++; }
   void on_wanting() override { wanting++; }
 
+  std::function<bool(uint64_t position)> is_absent = [](uint64_t) { return false; };
   PipelineRig pipelines;
   EventLoop loop;
   const Tap::Cut theirs, own;
@@ -148,6 +156,34 @@ TEST_CASE("a Tap copies each batch in parts, gives every batch of theirs back, a
   rig.tap.on_seek_refused(1, {Trouble::kUsage, "none of a Tap's"});
   CHECK_FALSE(rig.tap.has_gone());
   CHECK(rig.tap.state() == Tap::State::kCopying);
+}
+
+TEST_CASE("a Tap copies the rows that are there, where samples of theirs are absent") {
+  const unsigned seed = GENERATE(1u, 2u, 3u);
+  const uint64_t size = GENERATE(4u, 8u, 10u, 20u);
+  std::mt19937 random(seed);
+  std::vector<bool> absent(40);
+  for (size_t i = 0; i < absent.size(); i++) absent[i] = random() % 4 < seed || (10 <= i && i < 20);
+  TapRig rig(size);
+  rig.is_absent = [&](uint64_t position) { return absent[position]; };
+  size_t filled = 0, checked = 0;
+  uint64_t rows = 0;
+  const auto check_new = [&] {  // before their slots are filled again
+    for (; checked < rig.batches.size(); checked++) {
+      rig.check(rig.batches[checked]);
+      rows += rig.batches[checked].valid();
+    }
+  };
+  for (int step = 0; step < 4; step++) {
+    rig.send();
+    check_new();
+    while (rig.fill(static_cast<uint32_t>(filled % 4))) {
+      filled++;
+      check_new();
+    }
+  }
+  CHECK(checked == 40 / size);
+  CHECK(rows == static_cast<uint64_t>(std::count(absent.begin(), absent.end(), false)));
 }
 
 TEST_CASE("a copy that fails ends the Tap: whole batches before it are handed on, and nothing behind it") {

@@ -30,6 +30,27 @@ TEST_CASE("a full log drops the oldest, and the total never forgets") {
   CHECK(log.total() == ErrorLog::kEntriesMax + 10);
 }
 
+TEST_CASE("samples that are left out make room for bad ones, and dropped ones are in no total") {
+  using batch::FlawKind;
+  ErrorLog log;
+  log.add(1, 0, "x", "bad", FlawKind::kDamaged);
+  for (uint64_t i = 0; i < ErrorLog::kEntriesMax + 10; i++) log.add(100 + i, 0, "x", "no", FlawKind::kDropped);
+  CHECK(log.entries().size() == ErrorLog::kEntriesMax);
+  CHECK(log.entries().front().sample == 1);
+  CHECK(log.total() == 1);
+  for (uint64_t i = 0; i < ErrorLog::kEntriesMax - 1; i++) log.add(5000 + i, 0, "x", "bad", FlawKind::kUnsupported);
+  log.add(9, 0, "x", "no", FlawKind::kDropped);
+  log.add(9, 0, "x", "long", FlawKind::kTooLong);
+  auto entries = log.entries();
+  CHECK(entries.front().sample == 1);
+  CHECK(entries.back().sample == 5000 + ErrorLog::kEntriesMax - 2);
+  CHECK(log.total() == ErrorLog::kEntriesMax + 1);
+  log.add(2, 0, "x", "bad", FlawKind::kDamaged);
+  entries = log.entries();
+  CHECK(entries.front().sample == 5000);
+  CHECK(entries.back().sample == 2);
+}
+
 TEST_CASE("long names and reasons are cut, and equal ones still counted together") {
   ErrorLog log;
   const std::string name(64 << 10, 'n'),

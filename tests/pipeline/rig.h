@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ namespace spdld::test {
 struct Given {
   uint64_t samples = 20, batch_size = 4, epochs = 1;
   config::OnBad on_bad = config::OnBad::kSubstitute;
+  std::optional<config::OnDrop> on_drop = {};
+  uint64_t rank = 0, world_size = 1;
   bool shuffle = true;  // as `order` says
   config::OrderSpec order = {};
   config::LastBatch last = config::LastBatch::kShort;
@@ -59,6 +62,7 @@ inline config::PipelineSpec make_spec(const Given& given) {
   spec.name = "test";
   spec.seed = 5;
   spec.on_bad = given.on_bad;
+  spec.on_drop = given.on_drop;
   spec.order = given.order;
   if (!given.shuffle) spec.order.shuffle = config::Shuffle::kOff;
   spec.order.epochs = given.epochs;
@@ -124,7 +128,7 @@ class Rig final : public pipeline::FillObserver {
                                 .patience = given.patience,
                                 .delegates = given.delegates,
                                 .more_stages = given.more_stages})),
-        sharding_(pipeline->samples(), pipeline->spec().batch, 0, 1),
+        sharding_(pipeline->samples(), pipeline->spec().batch, given.rank, given.world_size),
         layout_(with(pipeline->plan().tensors(), given.further), sharding_.batch_size(), 1 << 20),
         stream(std::make_unique<pipeline::Stream>(
             pipeline, sharding_, layout_, given.slots, sampler::Position{}, *this,
@@ -153,7 +157,7 @@ class Rig final : public pipeline::FillObserver {
     }
     Received received{batch, column("value", batch), column("sample_id", batch), {}};
     if (pipeline->plan().has_mask())
-      for (uint64_t i = 0; i < batch.slice.count; i++)
+      for (uint64_t i = 0; i < batch.valid(); i++)
         received.mask.push_back(*layout_.sample_at(batch.slot->memory->fill_address(), index("mask"), i));
     if (!pipeline->spec().batch.ops.empty()) received.partners = column("partner", batch);
     if (refill) stream->fill(*batch.slot);
@@ -230,8 +234,8 @@ class Rig final : public pipeline::FillObserver {
     return 0;
   }
   std::vector<int64_t> column(const std::string& name, const batch::Batch& batch) const {
-    std::vector<int64_t> values(batch.slice.count);
-    for (uint64_t i = 0; i < batch.slice.count; i++)
+    std::vector<int64_t> values(batch.valid());
+    for (uint64_t i = 0; i < batch.valid(); i++)
       std::memcpy(&values[i], layout_.sample_at(batch.slot->memory->fill_address(), index(name), i), 8);
     return values;
   }

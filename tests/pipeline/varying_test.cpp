@@ -175,6 +175,11 @@ TEST_CASE("samples that are left out do not count against bad_max") {
   REQUIRE_FALSE(second);
   CHECK_THAT(second.error().message,
              Catch::Contains("2 of the 8 samples") && Catch::Contains("f: rubbish") && !Catch::Contains("too long"));
+  pipeline::BadLimit other(spec, {100, spec.batch, 0, 1}, 100);
+  batch.substituted = {1}, batch.absent = {0, 2};
+  batch.flaws[0].kind = batch.flaws[2].kind = batch::FlawKind::kDropped;
+  CHECK(other.note(batch));
+  CHECK_FALSE(other.note(batch));
 }
 
 }  // namespace spdld::varying_test

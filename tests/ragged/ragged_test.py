@@ -134,7 +134,7 @@ class Edges(unittest.TestCase):
 
     def test_a_data_set_that_is_too_long_altogether_is_refused(self):
         data = self.data(*["long"] * 9)
-        with self.assertRaisesRegex(spdld.Error, "all 64 substitutes can't be used.*length_max = 3"):
+        with self.assertRaisesRegex(spdld.Error, "all 1024 substitutes can't be used.*length_max = 3"):
             self.check(self.spec(data, {"ragged": True, "length_max": 3, "too_long": "leave-out"}), data)
 
     def test_a_slot_that_is_too_large_is_refused_with_a_sentence(self):

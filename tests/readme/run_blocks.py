@@ -9,6 +9,7 @@ package's functions are looked up. The first error ends the process, with the bl
 """
 import ast
 import gc
+import importlib
 import inspect
 import json
 import sys
@@ -27,8 +28,9 @@ def names_of(prelude):
 def look_up(tree, place):
     """Every spdld.name is there, and takes the options that a call gives it."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "spdld":
-            getattr(spdld, node.attr)
+        is_named = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "spdld"
+        if is_named and not hasattr(spdld, node.attr):
+            importlib.import_module(f"spdld.{node.attr}")
         called = node.func if isinstance(node, ast.Call) else None
         if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.value.id == "spdld":
             known = inspect.signature(getattr(spdld, called.attr)).parameters

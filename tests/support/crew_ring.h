@@ -10,11 +10,13 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "proto/crew/ring.h"
 #include "proto/unique_fd.h"
@@ -66,6 +68,35 @@ class CrewRing {
     writer_.put(task);
     writer_.tell();
     return task.number;
+  }
+  // Several at once, so that a worker finds none without the others.
+  std::vector<uint64_t> put_all(std::vector<proto::crew::Task> tasks) {
+    std::vector<uint64_t> numbers;
+    for (proto::crew::Task& task : tasks) {
+      numbers.push_back(task.number = ++number_);
+      writer_.write(task);
+    }
+    writer_.publish();
+    writer_.tell();
+    return numbers;
+  }
+  // A descriptor, with a ring of the bell.
+  void send(int fd) {
+    char ring = 1;
+    iovec data{&ring, sizeof ring};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof fd)> control{};
+    msghdr message{};
+    message.msg_iov = &data, message.msg_iovlen = 1;
+    message.msg_control = control.data(), message.msg_controllen = control.size();
+    cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET, header->cmsg_type = SCM_RIGHTS, header->cmsg_len = CMSG_LEN(sizeof fd);
+    std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
+    if (::sendmsg(bell_.first.get(), &message, MSG_NOSIGNAL) != 1) throw std::runtime_error("sendmsg");
+  }
+  void announce_slot(uint32_t slot, uint64_t bytes) {
+    proto::crew::Task task{};
+    task.kind = proto::crew::TaskKind::kSlot, task.slot = slot, task.room.bytes = bytes;
+    put(task);
   }
   // Waits for the next reply, at most so long.
   std::optional<CrewReply> take(int wait_ms) {

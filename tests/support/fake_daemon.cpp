@@ -431,12 +431,12 @@ void FakeDaemon::send_ready(Session& session, uint32_t index) {
   const auto vector = builder.CreateVector(tensors);
   const auto position = ready.has_position ? proto::CreatePosition(builder, ready.epoch, ready.step)
                                            : flatbuffers::Offset<proto::Position>();
-  const proto::SampleRange range(ready.step * size, ready.valid);
+  const proto::SampleRange range(ready.step * size, ready.valid + ready.absent);
   const auto of_source = ready.source_counts.empty() ? 0 : builder.CreateVector(ready.source_counts);
   const auto bad = bad_of(builder, ready);
   const auto body = proto::CreateReady(builder, ready.attachment, ready.run, ready.slot, ready.generation, position,
                                        ready.valid, vector, &range, ready.substituted, ready.masked, ready.padded,
-                                       of_source, ready.unsupported, bad);
+                                       of_source, ready.unsupported, bad, ready.too_long, ready.absent, ready.dropped);
   proto::send_message(session.socket.get(), proto::finish(builder, proto::Body::Ready, body));
   ++session.sent;
   if (++session.step == script_.steps_per_epoch && !script_.push_steps_max) session.step = 0, ++session.epoch;

@@ -34,6 +34,7 @@ struct FakeReady {
   uint32_t padded = 0;
   std::vector<uint32_t> source_counts = {};
   uint32_t substituted = 1, masked = 0, unsupported = 0;
+  uint32_t too_long = 0, absent = 0, dropped = 0;
   struct Bad {
     proto::BadKind kind = proto::BadKind::damaged;
     std::string reason;

@@ -23,6 +23,13 @@ inline config::OperationSpec python(const std::string& call, const std::string& 
   return {"python", {{"call", call}, {"code", std::string()}, {"gives", gives}}, {}};
 }
 
+// Whose function takes bunches.
+inline config::OperationSpec bunched(const std::string& call, const std::string& gives, int64_t most) {
+  config::OperationSpec op = python(call, gives);
+  op.parameters["batch"] = most;
+  return op;
+}
+
 inline Made gives(const std::vector<int64_t>& numbers, std::vector<int64_t> shape) {
   Made made{.shape = std::move(shape)};
   made.bytes.resize(numbers.size() * sizeof(int64_t));
@@ -31,6 +38,13 @@ inline Made gives(const std::vector<int64_t>& numbers, std::vector<int64_t> shap
 }
 inline Made gives(const std::string& text) { return {.bytes = {text.begin(), text.end()}}; }
 inline Made bad(std::string text) { return {.way = Made::Way::kBad, .text = std::move(text)}; }
+
+// The operation with this place in its errand drops the sample.
+inline Made drops(const proto::crew::Task& task, uint64_t place = 0) {
+  Made made{.way = Made::Way::kSays};
+  made.reply.number = task.number, made.reply.kind = proto::crew::ReplyKind::kDropped, made.reply.bytes = place;
+  return made;
+}
 
 inline control::Client client_of(uid_t uid) {
   control::Client client;
@@ -69,6 +83,7 @@ class CrewRig final {
     uint32_t workers = 2;
     bool is_ready = true;  // the process says so as soon as it has joined
     bool starts_crews = true;
+    Bunches bunches = {};
   };
 
   CrewRig(Given given, Wishes wishes)
@@ -173,11 +188,14 @@ class CrewRig final {
     if (!starts) return;
     control.loop.post([this, token] {
       seat.reset();
-      process = std::make_shared<CrewProcess>(wishes_.function, [this](uint32_t worker) {
-        control.loop.post([this, worker] {
-          if (seat) seat->worker_ended(worker, "was ended by signal 11");
-        });
-      });
+      process = std::make_shared<CrewProcess>(
+          wishes_.function,
+          [this](uint32_t worker) {
+            control.loop.post([this, worker] {
+              if (seat) seat->worker_ended(worker, "was ended by signal 11");
+            });
+          },
+          wishes_.bunches);
       auto joined = crews->join(client_of(getuid()), token, process);
       if (!joined) {
         refusal = joined.error().message;

@@ -56,11 +56,12 @@ TEST_CASE("a crew makes each sample, in its order") {
   CHECK(crew.stage().statistics().samples.value() == 20);
   CHECK(crew.stage().busy_ns() == 20'000);  // as the workers said
   CHECK(crew.stage().concurrency() == 3);
-  CHECK(crew.process->errands ==
-        R"({"errands":[{"gives":{"dtype":"int64","kind":"tensor","shape":[]},"ops":[{"call":"t:thrice","code":"",)"
-        R"("gives":{"dtype":"int64","kind":"tensor","shape":[]},"place":1,)"
-        R"("takes":{"dtype":"int64","kind":"tensor","shape":[]}}],)"
-        R"("output":"value","takes":{"dtype":"int64","kind":"tensor","shape":[]}}]})");
+  CHECK(
+      crew.process->errands ==
+      R"({"errands":[{"call_limit_s":60.0,"gives":{"dtype":"int64","kind":"tensor","shape":[]},"ops":[{"call":"t:thrice","code":"",)"
+      R"("gives":{"dtype":"int64","kind":"tensor","shape":[]},"place":1,)"
+      R"("takes":{"dtype":"int64","kind":"tensor","shape":[]}}],)"
+      R"("output":"value","takes":{"dtype":"int64","kind":"tensor","shape":[]}}]})");
 }
 
 TEST_CASE("bytes of any length pass to a crew and back") {
@@ -139,6 +140,40 @@ TEST_CASE("a function's fault is its sample's alone") {
   CHECK(errors[0].sample == 7);
   CHECK(errors[0].reason == "ValueError: \\x1b no (augment.py:3)");
   CHECK(crew.stage().statistics().failures.value() == 1);
+}
+
+TEST_CASE("a function drops a sample, and the reason names it whatever its worker says") {
+  Given given;
+  given.on_drop = config::OnDrop::kShorter;
+  given.outputs = {{"value", "text", {python("t:again", "bytes"), python("t:sieve", "bytes"), parse_int()}, {}}};
+  const std::map<uint64_t, uint64_t> dropped = {{3, 0}, {7, 1}, {11, 2}, {12, UINT64_MAX}};  // by sample: the place
+  CrewRig crew(given, {[&](const Task& task, const std::vector<uint8_t>& input) {
+                         const auto at = dropped.find(task.sample);
+                         return at == dropped.end() ? gives(std::string(input.begin(), input.end()))
+                                                    : drops(task, at->second);
+                       },
+                       2});
+  crew.rig->fill_all();
+  std::set<int64_t> seen;
+  for (int i = 0; i < 5; i++) {
+    const Received batch = crew.rig->take();
+    CHECK(batch.values == times(10, batch.ids));
+    CHECK(batch.batch.substituted.empty());
+    seen.insert(batch.ids.begin(), batch.ids.end());
+  }
+  CHECK(seen.size() == 16);
+  std::map<uint64_t, std::string> reasons;
+  for (const auto& entry : crew.rig->pipeline->errors().entries()) {
+    CHECK(entry.kind == batch::FlawKind::kDropped);
+    reasons[entry.sample] = entry.reason;
+  }
+  const std::string both = "t:again, t:sieve dropped it";
+  CHECK(reasons ==
+        std::map<uint64_t, std::string>{{3, "t:again dropped it"}, {7, "t:sieve dropped it"}, {11, both}, {12, both}});
+  CHECK(crew.stage().statistics().failures.value() == 0);
+  CHECK(crew.stage().statistics().samples.value() == 20);
+  CHECK(crew.started() == 2);
+  CHECK(soon([&] { return crew.scratch->taken_bytes() == 0; }));
 }
 
 TEST_CASE("a sample whose worker dies is tried once more, and all others come") {

@@ -216,14 +216,19 @@ TEST_CASE("the time that a worker says its calls took is not believed beyond the
   CrewRig crew(given, {[](const Task& task, const std::vector<uint8_t>&) {
                          Made made{.way = Made::Way::kSays};
                          made.reply.number = task.number, made.reply.kind = proto::crew::ReplyKind::kBad;
-                         made.reply.call_ns = UINT64_MAX - 5;
+                         made.reply.call_ns = made.reply.operation_ns[0] = UINT64_MAX - 5;
                          return made;
                        },
                        1});
   crew.rig->fill_all();
   CHECK_FALSE(crew.failure().empty());
   const auto& statistics = crew.stage().statistics();
-  CHECK(crew.stage().busy_ns() <= (statistics.failures.value() + 100) * 1'000'000'000);
+  const uint64_t most_ns = (statistics.failures.value() + 100) * 1'000'000'000;
+  CHECK(crew.stage().busy_ns() <= most_ns);
+  uint64_t calls_ns = 0;
+  crew.stage().for_each_operation([&](const std::string&, std::string_view, uint64_t, uint64_t ns) { calls_ns += ns; });
+  CHECK(calls_ns > 0);
+  CHECK(calls_ns <= most_ns);
 }
 
 TEST_CASE("a worker that lies and can't be ended costs no processor time") {

@@ -30,22 +30,10 @@ inline Bytes bytes_of(int64_t number) {
 }
 inline Bytes bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
 
-inline Bytes record_of(const std::vector<Bytes>& values) {
-  std::vector<uint64_t> sizes;
-  Bytes record(values.size() * sizeof(uint64_t));
-  for (size_t i = 0; i < values.size(); i++) {
-    const uint64_t size = values[i].size(), at = proto::crew::value_offset(sizes, values.size());
-    std::memcpy(record.data() + i * sizeof size, &size, sizeof size);
-    if (size > 0) {
-      record.resize(at);
-      record.insert(record.end(), values[i].begin(), values[i].end());
-    }
-    sizes.push_back(size);
-  }
-  return record;
+inline Made made(std::vector<Bytes> values) {
+  Bytes record = record_of(values);
+  return {.bytes = std::move(record), .values = std::move(values)};
 }
-
-inline Made made(const std::vector<Bytes>& values) { return {.bytes = record_of(values)}; }
 
 inline config::SourceSpec source_of(const std::string& gives, int64_t samples = 20) {
   config::SourceSpec source;
@@ -99,6 +87,11 @@ inline Given tens(const std::string& gives = "value int64 []") {
   given.sources = {source_of(gives)};
   given.list = list;
   given.outputs = {{"value", "value", {raw("int64")}, {}}};
+  return given;
+}
+// A second output of it, so that it lies in the record, and not in the slot.
+inline Given in_records(Given given) {
+  given.outputs.push_back({"again", "value", {raw("int64")}, {}});
   return given;
 }
 inline Made ten(const Task& task, const Bytes&) { return made({bytes_of(static_cast<int64_t>(10 * task.index))}); }

@@ -112,6 +112,24 @@ TEST_CASE("the bell rings once for each sleep, and for sleepers alone", "[lane]"
   CHECK(two.lane.reader_sleeps == 0);
 }
 
+TEST_CASE("entries that are written come all at once", "[lane]") {
+  Two two;
+  Entry entry{};
+  for (uint64_t i = 0; i < 3; i++) two.writer.write({i, 0});
+  CHECK(two.reader.take(entry) == Taken::kNothing);
+  CHECK(two.reader.begin_sleep());
+  two.writer.publish();
+  CHECK_FALSE(two.reader.begin_sleep());
+  for (uint64_t i = 0; i < 3; i++) {
+    REQUIRE(two.reader.take(entry) == Taken::kEntry);
+    CHECK(entry.number == i);
+  }
+  two.writer.write({3, 0});
+  two.writer.put({4, 0});  // which publishes both
+  REQUIRE(two.reader.take(entry) == Taken::kEntry);
+  CHECK(entry.number == 3);
+}
+
 TEST_CASE("a lane may be full, and not more than that", "[lane]") {
   Two two;
   for (uint64_t i = 0; i < kPlaces; i++) two.writer.put({i, 0});

@@ -13,11 +13,23 @@
 
 namespace spdld::making_test {
 
+namespace {
+
+// Two outputs of one value, which therefore lies in the record, and not in the slot.
+void add_pad(Given& given) {
+  given.outputs.push_back({"pad", "pad", {raw("uint8", {100'000})}, {}});
+  config::OperationSpec first = raw("uint8", {1});
+  first.parameters["offset"] = int64_t{0};
+  given.outputs.push_back({"first", "pad", {first}, {}});
+}
+
+}  // namespace
+
 TEST_CASE("items wait for scratch memory, and none is lost") {
   Given given = tens("pad uint8 [100000]; value int64 []");
   given.python.scratch_bytes = 1 << 20;  // eight records at once
   given.batch_size = 10;
-  given.outputs.push_back({"pad", "pad", {raw("uint8", {100'000})}, {}});
+  add_pad(given);
   given.epochs = 20;
   const auto make = [](const Task& task, const Bytes&) {
     return made({Bytes(100'000, static_cast<uint8_t>(task.index)), bytes_of(static_cast<int64_t>(10 * task.index))});
@@ -54,7 +66,7 @@ TEST_CASE("an item that waits for memory is made when others give theirs back, t
   Given given = tens("pad uint8 [100000]; value int64 []");
   given.python.scratch_bytes = 1 << 20;
   given.batch_size = 10;
-  given.outputs.push_back({"pad", "pad", {raw("uint8", {100'000})}, {}});
+  add_pad(given);
   given.more_stages = {[&](const pipeline::Pipeline&) {
     auto stage = std::make_unique<Keeping>();
     keeping = stage.get();
@@ -77,7 +89,7 @@ TEST_CASE("records take three quarters of the memory where functions stand behin
   given.python.scratch_bytes = 1 << 20;
   given.batch_size = 10;
   given.outputs[0].ops.push_back(python("t:again", "int64 []"));
-  given.outputs.push_back({"pad", "pad", {raw("uint8", {100'000})}, {}});
+  add_pad(given);
   given.more_stages = {[&](const pipeline::Pipeline&) {
     auto stage = std::make_unique<Keeping>();
     keeping = stage.get();
@@ -207,6 +219,7 @@ TEST_CASE("bytes that are read more than once are the daemon's own, and a tensor
   config::OutputSpec text{"text", "text", {{"bytes", {{"text", true}}, {}}}, {}};
   text.varying = {.form = config::Form::kRagged, .length_max = 100};
   given.outputs.push_back(text);
+  given = in_records(given);
   given.more_stages = {[&](const pipeline::Pipeline&) {
     auto stage = std::make_unique<Looking>();
     looking = stage.get();

@@ -68,6 +68,29 @@ TEST_CASE("an item that can't be made is bad content, and another one stands for
   CHECK(crew.rig->pipeline->listing().name(7) == "photos:train[7]");
 }
 
+TEST_CASE("an item that is dropped is no bad content, and is in no cache") {
+  Given given = tens();
+  given.epochs = 2, given.on_drop = config::OnDrop::kShorter;
+  given.cache = config::CacheForm::kEncoded, given.cache_bytes = 1 << 20;
+  std::mutex mutex;
+  std::map<uint64_t, int> asked;
+  const auto make = [&](const Task& task, const Bytes& input) {
+    const std::lock_guard lock(mutex);
+    asked[task.index]++;
+    return task.index % 5 == 1 ? drops(task) : ten(task, input);
+  };
+  CrewRig crew(given, {make, 2});
+  crew.rig->fill_all();
+  const auto ids = take_epoch(*crew.rig, 32);
+  for (int64_t id = 0; id < 20; id++) CHECK(ids.count(id) == (id % 5 == 1 ? 0 : 2));
+  const pipeline::Stage& first = *crew.rig->pipeline->stages().front();
+  CHECK(first.statistics().failures.value() == 0);
+  CHECK(crew.rig->pipeline->statistics().dropped.value() == 8);
+  for (const auto& entry : crew.rig->pipeline->errors().entries()) CHECK(entry.reason == "photos:train dropped it");
+  const std::lock_guard lock(mutex);
+  for (uint64_t index = 1; index < 20; index += 5) CHECK(asked[index] == 2);
+}
+
 TEST_CASE("an item whose worker dies is made anew once, and is bad after that") {
   std::atomic<int> deaths{0};
   const auto make = [&](const Task& task, const Bytes& input) {
@@ -96,7 +119,7 @@ TEST_CASE("a record that claims what it has not is bad content of its item alone
     if (task.index < 5) std::memcpy(one.bytes.data(), &claimed[task.index], sizeof claimed[0]);
     return one;
   };
-  CrewRig crew(tens(), {lie, 2});
+  CrewRig crew(in_records(tens()), {lie, 2});
   crew.rig->fill_all();
   const auto ids = take_epoch(*crew.rig);
   for (int64_t id = 0; id < 5; id++) CHECK_FALSE(ids.contains(id));
@@ -110,7 +133,7 @@ TEST_CASE("a record of another size than all have ends nothing but its item") {
     if (task.index == 5) one.shape = {3};
     return one;
   };
-  CrewRig crew(tens(), {lie, 2});
+  CrewRig crew(in_records(tens()), {lie, 2});
   crew.rig->fill_all();
   const auto ids = take_epoch(*crew.rig);
   CHECK_FALSE(ids.contains(4));

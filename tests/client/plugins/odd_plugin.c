@@ -176,6 +176,7 @@ static int make_wrong(const operation_t* own, const char* settings, const signat
   (void)own, (void)takes, (void)gives;
   if (has(settings, "make-bad")) return say(error, size, "there is no model.bin", SPDLD_PLUGIN_BAD);
   if (has(settings, "make-fault")) return SPDLD_PLUGIN_FAULT;
+  if (has(settings, "make-drop")) return SPDLD_PLUGIN_DROP;
   *state = strdup(settings);
   return SPDLD_PLUGIN_OK;
 }
@@ -191,6 +192,9 @@ static int run_wrong(void* state, spdld_plugin_call* call) {
   }
   if (has(wrong, "bad")) return say(call->error, call->error_size, "the header\nis cut", SPDLD_PLUGIN_BAD);
   if (has(wrong, "silent")) return SPDLD_PLUGIN_BAD;
+  if (has(wrong, "drop")) return SPDLD_PLUGIN_DROP;
+  if (has(wrong, "late-drop")) return call->reserve(call, &most, 1), SPDLD_PLUGIN_DROP;
+  if (has(wrong, "lost-drop")) return (void)call->reserve(call, &none, 1), SPDLD_PLUGIN_DROP;
   if (has(wrong, "utf8")) return say(call->error, call->error_size, "caf\xE9 \xF0\x9F\x98 \xC3\xA4", SPDLD_PLUGIN_BAD);
   if (has(wrong, "unended")) {
     memset(call->error, 'x', call->error_size);

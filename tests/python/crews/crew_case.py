@@ -90,6 +90,16 @@ class CrewDaemon:
         self.ask("call", worker=worker, data=bytes(data).hex(), **more)
         return self.reply(worker)
 
+    def call_all(self, *tasks, worker=1):
+        """Tasks that come at once; returns the replies, by the tasks' places."""
+        asked = [{**task, "data": bytes(task.get("data", b"")).hex()} for task in tasks]
+        numbers = self.ask("call all", worker=worker, calls=asked)
+        replies = {}
+        for _ in numbers:
+            reply = self.reply(worker)
+            replies[reply["number"]] = reply
+        return [replies[number] for number in numbers]
+
     def reply(self, worker=1, wait_ms=10_000):
         reply = self.ask("reply", worker=worker, wait_ms=wait_ms)
         if reply and "data" in reply:

@@ -203,7 +203,8 @@ class OfTheCrew(CrewCase):
         self.assertEqual(daemon.call(b"y", room=10)["data"], b"y")
 
     def test_a_crew_that_came_too_late_ends_without_a_word(self):
-        self.begin("x = 1\n", ready=False, spec_ops=[{"op": "python", "call": "made:x1"}], prelude="import made; made.x1 = len")
+        self.begin("x = 1\n", ready=False, spec_ops=[{"op": "python", "call": "made:x1", "gives": "bytes"}],
+                   prelude="import made; made.x1 = len")
         self.assertEqual(self.daemon.said()["what"], "refused")
         until(lambda: processes_with(self.mark) == [self.trainer.pid], "the crew has ended")
         self.assertEqual(self.printed(), "")
@@ -230,7 +231,7 @@ class OfTheCrew(CrewCase):
                 (self.folder / "broken.py").write_text("1 / 0\n")
                 # The spec of the trainer is another one, as where the file of a module was changed since.
                 daemon = self.begin("number = 1\ndef good(data):\n    return data\n", errand(*calls), ready=False,
-                                    spec_ops=[{"op": "python", "call": "made:good"}])
+                                    spec_ops=[{"op": "python", "call": "made:good", "gives": "bytes"}])
                 said = daemon.await_said("failed")
                 self.assertEqual(said["text"], words)
                 self.end_trainer()

@@ -188,13 +188,14 @@ class Items(CrewCase):
                 ("nothing", '^the source calls "nothing", and the program that started the crew has no data set of this name: '
                  'give ops={"nothing": dataset}, or write call = "module:name"$')):
             with self.subTest(call):
-                daemon = self.begin(ITEMS, items(call, **SMALL), ready=False, spec_ops=[{"op": "python", "call": "made:make"}])
+                daemon = self.begin(ITEMS, items(call, **SMALL), ready=False,
+                                    spec_ops=[{"op": "python", "call": "made:make", "gives": "bytes"}])
                 self.assertRegex(daemon.await_said("failed")["text"], sentence)
                 self.end_trainer()
 
     def test_a_data_set_that_is_shorter_than_the_pipeline_counts(self):
         daemon = self.begin(ITEMS, items("made:train", samples=101, **SMALL), ready=False,
-                            spec_ops=[{"op": "python", "call": "made:make"}])
+                            spec_ops=[{"op": "python", "call": "made:make", "gives": "bytes"}])
         self.assertEqual(daemon.await_said("failed")["text"], 'the data set "made:train" has 100 items in the processes that '
                          "call it, and the pipeline counts 101: give every process of the job the same data set, or correct "
                          "source.samples")

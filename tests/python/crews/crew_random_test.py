@@ -101,7 +101,7 @@ watched = Watched()
 randomness._add_python(watched)
 randomness._add_numpy(watched)
 randomness._add_torch(watched)
-"""), "of_python\nof_numpy\nof_generator\nof_torch\n")
+"""), "of_python\nof_numpy\nof_generator\nof_generators\nof_torch\n")
 
     def test_generators_of_another_layout_are_seeded_and_follow_from_the_key_too(self):
         for fault in ("randomness._words_at = lambda *_: ()", "randomness._numpy_addresses = lambda *_: None",

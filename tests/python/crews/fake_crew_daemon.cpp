@@ -19,7 +19,7 @@ using proto::crew::Task;
 using proto::crew::TaskKind;
 
 constexpr uint64_t kScratchBytes = 64u << 20;
-constexpr uint64_t kInputAt = 0, kRoomAt = 32u << 20;
+constexpr uint64_t kInputAt = 0, kRoomAt = 32u << 20, kParts = 64;
 
 std::string hex_of(const uint8_t* bytes, uint64_t count) {
   constexpr const char* kDigits = "0123456789abcdef";
@@ -28,13 +28,14 @@ std::string hex_of(const uint8_t* bytes, uint64_t count) {
   return text;
 }
 
-// Each of the lane's places has a part of the scratch memory for its input.
+// Each of some tasks in turn has a part of the scratch memory for its input.
 Task task_of(const json& asked, const SharedMemory& scratch, uint64_t place) {
   Task task{};
   task.errand = asked.value("errand", 0u);
   task.key = asked.value("key", uint64_t{0});
   task.sample = asked.value("sample", uint64_t{0});
   task.index = asked.value("index", uint64_t{0});
+  task.is_alone = asked.value("alone", false) ? 1 : 0;
   const std::string data = asked.value("data", "");
   task.input = {kInputAt + place * (256u << 10), data.size() / 2};
   for (uint64_t i = 0; i < data.size() / 2; i++)
@@ -42,13 +43,21 @@ Task task_of(const json& asked, const SharedMemory& scratch, uint64_t place) {
   for (const int64_t size : asked.value("shape", std::vector<int64_t>()))
     task.input_shape.sizes[task.input_shape.dimensions++] = size;
   task.room = {kRoomAt + place * (256u << 10), asked.value("room", uint64_t{0})};
+  std::fill(std::begin(task.value_at), std::end(task.value_at), proto::crew::kInRecord);
+  task.slot = asked.value("slot", 0u);
+  if (asked.contains("room_at")) task.room.offset = asked["room_at"];
+  uint32_t value = 0;
+  for (const json& at : asked.value("value_at", json::array())) {
+    if (!at.is_null()) task.value_at[value] = at;
+    value++;
+  }
   if (asked.contains("input_bytes")) task.input.bytes = asked["input_bytes"];
   return task;
 }
 
 json shown(const CrewReply& taken) {
   const proto::crew::Reply& reply = taken.reply;
-  constexpr const char* kKinds[] = {"done", "needs room", "bad"};
+  constexpr const char* kKinds[] = {"done", "needs room", "bad", "again", "dropped", "no slot"};
   const std::vector<int64_t> shape(reply.shape.sizes, reply.shape.sizes + reply.shape.dimensions);
   return {{"number", reply.number}, {"kind", kKinds[static_cast<uint32_t>(reply.kind)]},
           {"bytes", reply.bytes},   {"shape", shape},
@@ -72,6 +81,8 @@ class Desk {
     if (what == "end") host_.end_worker(worker);
     if (what == "hang up") host_.hang_up();
     if (what == "call") return call(asked, worker);
+    if (what == "call all") return call_all(asked, worker);
+    if (what == "begun") return begun(worker);
     if (what == "reply") return reply(worker, wait_ms);
     if (what == "room" || what == "drop") {
       Task task{};
@@ -81,16 +92,47 @@ class Desk {
       rooms_[{worker, task.number}] = task.room.offset;
       host_.ring(worker).put(task);
     }
+    if (what == "slot") {  // of so many bytes; `told`: as many as the task says
+      auto& slot = slots_[asked.at("slot")];
+      slot = std::make_unique<SharedMemory>(asked.at("bytes"));
+      host_.ring(worker).send(slot->fd());
+      host_.ring(worker).announce_slot(asked.at("slot"), asked.value("told", slot->bytes()));
+    }
+    if (what == "slot gone") {
+      Task task{};
+      task.kind = TaskKind::kSlotGone, task.slot = asked.at("slot");
+      host_.ring(worker).put(task);
+    }
+    if (what == "look") {
+      const SharedMemory& slot = *slots_.at(asked.at("slot"));
+      return hex_of(slot.start(), slot.bytes());
+    }
     if (what == "measure") return measure(asked, worker);
     return nullptr;
   }
 
  private:
   json call(const json& asked, uint32_t worker) {
-    const Task task = task_of(asked, host_.scratch(), calls_++ % proto::crew::kPlaces);
+    const Task task = task_of(asked, host_.scratch(), calls_++ % kParts);
     const uint64_t number = host_.ring(worker).put(task);
-    rooms_[{worker, number}] = task.room.offset;
+    rooms_[{worker, number}] = asked.contains("room_at") ? 0 : task.room.offset;
     return number;
+  }
+  // Each of `calls` is as in call().
+  json call_all(const json& asked, uint32_t worker) {
+    std::vector<Task> tasks;
+    for (const json& one : asked.at("calls")) tasks.push_back(task_of(one, host_.scratch(), calls_++ % kParts));
+    const std::vector<uint64_t> numbers = host_.ring(worker).put_all(tasks);
+    for (size_t i = 0; i < tasks.size(); i++)
+      rooms_[{worker, numbers[i]}] = asked.at("calls")[i].contains("room_at") ? 0 : tasks[i].room.offset;
+    return numbers;
+  }
+  // The numbers of calls that it has begun, ever, with how many are under way at once.
+  json begun(uint32_t worker) {
+    json found = json::array();
+    for (const std::atomic<uint64_t>& word : host_.ring(worker).ring().begun)
+      if (word != 0) found.push_back({proto::crew::begun_number(word), proto::crew::begun_in_flight(word)});
+    return found;
   }
   json reply(uint32_t worker, int wait_ms) {
     const auto taken = host_.ring(worker).take(wait_ms);
@@ -122,6 +164,7 @@ class Desk {
 
   CrewHost& host_;
   uint64_t calls_ = 0;
+  std::map<uint32_t, std::unique_ptr<SharedMemory>> slots_;
   std::map<std::pair<uint32_t, uint64_t>, uint64_t> rooms_;  // where the result of a worker's task is to lie
 };
 

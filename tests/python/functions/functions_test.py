@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 import numpy as np
@@ -215,7 +216,7 @@ class Faults(FunctionsCase):
         lock = __import__("threading").Lock()
         refused("lock", self.number_spec(call="f"), ops={"f": lambda number: lock and number})
         refused("gives", self.number_spec(call="own_functions:faulty", output=[
-            {"name": "number", "from": "array", "ops": [{"op": "raw-int"}, {"op": "python", "call": "own_functions:faulty"}]}]))
+            {"name": "number", "from": "array", "ops": [{"op": "raw-int"}, python("own_functions:faulty", "int65")]}]))
 
     @needs_cloudpickle
     def test_a_result_of_another_type_is_told_in_a_sentence(self):
@@ -360,5 +361,27 @@ class Time(FunctionsCase):
         stages = {stage["name"]: stage for stage in document["stages"]}
         self.assertIn("python", stages)
         self.assertEqual(stages["python"]["samples"], NUMBERS)
+
+    @needs_cloudpickle
+    def test_each_function_has_its_time_in_describe(self):
+        def slow(number):
+            end = time.perf_counter() + 0.003
+            while time.perf_counter() < end:
+                pass
+            return number
+
+        spec = self.number_spec("8:raises")
+        spec["output"][0]["ops"].append(python("slow", tensor("int64")))
+        loader = self.attach(spec, ops={"slow": slow})
+        self.taken(loader)
+        document = spdld.query("describe", "numbers", socket=self.daemon.socket)
+        found = {entry["op"]: entry for entry in document["operations"] if entry["stage"] == "python"}
+        self.assertEqual({call: (entry["output"], entry["samples"]) for call, entry in found.items()},
+                         {"own_functions:faulty": ("number", NUMBERS), "slow": ("number", NUMBERS - 1)})
+        self.assertGreaterEqual(found["slow"]["busy_s"], 0.003 * (NUMBERS - 1))
+        self.assertGreater(found["slow"]["busy_s"], found["own_functions:faulty"]["busy_s"])
+        text = subprocess.run([os.environ["SPDLD_CTL"], "--socket", self.daemon.socket, "describe", "numbers"],
+                              capture_output=True, text=True, timeout=60, check=True).stdout
+        self.assertRegex(text, r"number +slow +python +\d+(\.\d+)? ms +\d+ %")
 
 

@@ -8,6 +8,8 @@ import torch
 from PIL import Image
 from torch.utils.data import Dataset
 
+import spdld
+
 SIDE = 24
 
 
@@ -130,6 +132,19 @@ class Nested(Dataset):
                 "meta": {"id": index, "raw": bytes([index]) * (index % 3)}}
 
 
+class Images(Dataset):
+    """Arrays whose values are their number, and the number."""
+
+    def __init__(self, count):
+        self.count = count
+
+    def __len__(self):
+        return self.count
+
+    def __getitem__(self, index):
+        return numpy.full((3, 20, 20), index, numpy.float32), index
+
+
 class Draws(Dataset):
     """An item that is drawn by the three libraries."""
 
@@ -147,3 +162,18 @@ def pad(items):
     for row, (image, _) in enumerate(items):
         images[row, :, :image.shape[1], :image.shape[2]] = image
     return images, [target for _, target in items]
+
+
+class Sieve(Dataset):
+    """Every so many items from `start` on are kept."""
+
+    def __init__(self, size, often, start=0):
+        self.size, self.often, self.start = size, often, start
+
+    def __len__(self):
+        return self.size
+
+    def __getitem__(self, index):
+        if index >= self.size:
+            raise IndexError(index)
+        return index if index >= self.start and index % self.often == 0 else spdld.DROP

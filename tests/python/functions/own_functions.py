@@ -8,6 +8,8 @@ import time
 
 import numpy
 
+import spdld
+
 # In the processes of a crew the environment says what goes wrong: "NUMBER:FAULT NUMBER:FAULT ...", by what a sample holds.
 FAULTS = dict(pair.split(":") for pair in os.environ.get("OWN_FAULTS", "").split())
 
@@ -45,6 +47,10 @@ def faulty(number):
     if fault is not None:
         globals()["fault_" + fault]()
     return number
+
+
+def doubled(number):
+    return 2 * number
 
 
 def fault_raises():
@@ -107,3 +113,22 @@ def length(data):
 def all_but_the_seventh(number):
     """For a plug-in that does its work on what begins with a g."""
     return b"x" if number == 7 else b"g"
+
+
+def thirds(number):
+    """A filter."""
+    return number if number % 3 == 0 else spdld.DROP
+
+
+def none(number):
+    return spdld.DROP
+
+
+def some(number, rng):
+    """A filter that draws anew in each epoch."""
+    return number if rng.random() < 0.5 else spdld.DROP
+
+
+def nested(number):
+    """It is no sample that is dropped."""
+    return [spdld.DROP]

@@ -91,6 +91,15 @@ class Plugins(FunctionsCase):
             self.assertEqual(bad, NUMBERS)
             self.assertIn(f"wrong of {ODD}: {sentence}", reasons)
 
+    def test_a_plugin_drops_a_sample(self):
+        spec = self.number_spec(python("own_functions:all_but_the_seventh", "bytes"), plugin("wrong", "bytes", "drop"),
+                                python("own_functions:length", tensor("int64")), on_bad="substitute", on_drop="shorter")
+        loader = self.attach(spec)
+        ids = [sample for batch in loader for sample in np.asarray(batch["sample_id"]).tolist()]
+        self.assertEqual(sorted(ids), [number for number in range(NUMBERS) if number != 7])
+        reason, = loader.stats()["reasons"]
+        self.assertEqual((reason["kind"], reason["reason"], reason["sample"]), ("dropped", "wrong dropped it", 7))
+
     def test_a_crash_and_an_endless_loop_cost_one_sample(self):
         for wrong, reason in (("crash", "its process was ended by signal 11"), ("exit", "its process ended by itself"),
                               ("hang", "call_limit_s")):

@@ -71,7 +71,7 @@ NAMED = {
     ("cifar", None): (1, ["torchvision.datasets.CIFAR10 is a data set of torchvision", "docs/pipelines.md"]),
     ("random_split", None): (1, ["torch.utils.data.random_split gives a part of the samples: docs/order.md"]),
     ("albumentations_class", None): (2, ["is a transform of albumentations: docs/torchvision.md",
-                                         "the class Leaves reads samples by code", "docs/pipelines.md"]),
+                                         "the class Leaves runs beside the daemon as it is", "docs/pipelines.md"]),
     ("hugging_face", None): (2, ["datasets.load_dataset is a data set of Hugging Face", "docs/pipelines.md"]),
     ("keras_folder", None): (2, ["keras.utils.image_dataset_from_directory", "docs/pipelines.md"]),
     ("web_archives", None): (1, ["webdataset.WebDataset reads archives", "docs/pipelines.md"]),

@@ -207,6 +207,22 @@ class Migrate(DaemonCase):
         for code in ("0  the file does", "1  the file has gaps", "2  no file was written"):
             self.assertIn(code, helped.stdout)
 
+    def test_a_data_set_of_the_script_s_own_is_told_how_it_runs_and_what_may_move(self):
+        text = "from PIL import Image\nfrom torch.utils.data import DataLoader, Dataset, IterableDataset\n" \
+            "class Photos(Dataset):\n    def __getitem__(self, index):\n        return Image.open(self.files[index])\n" \
+            "class Rows(Dataset):\n    def __getitem__(self, index):\n        return self.rows[index]\n" \
+            "class Stream(IterableDataset):\n    pass\nDataLoader(Photos())\n"
+        done = self.run_on(text)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        before = IMPORTS.count("\n")
+        told = dict(line.split(": ", 1) for line in done.stderr.replace("; line ", "\n").splitlines()[1:])
+        photos, rows, stream = (told[str(before + line)] for line in (3, 6, 9))
+        for name, sentence in (("Photos", photos), ("Rows", rows)):
+            self.assertIn(f"the class {name} runs beside the daemon as it is, with spdld.torch.Loader(dataset=...)", sentence)
+        self.assertIn(f"It opens pictures itself (line {before + 5})", photos)
+        self.assertNotIn("opens pictures", rows)
+        self.assertIn("the class Stream is iterable", stream)
+
     def test_modules_beside_the_script_are_not_torchvision(self):
         for name in ("torchvision.py", "torch/__init__.py"):
             with self.subTest(name):
