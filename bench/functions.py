@@ -5,10 +5,11 @@
     bench/functions.py --build BUILD --pictures FOLDER [--rounds 5] [--epochs 4]
     bench/functions.py --build BUILD --deaths [--rounds 5]
 
-The first form calls a function that does nothing, on one number a sample. It tells how much CPU time the daemon and the
-processes take for a sample, beyond the same pipeline without the function. It also tells how long the reset of all random
-generators takes before a call. The second form takes <class>/<name>.jpg through RandomResizedCrop, a flip and ColorJitter of
-torchvision, as uint8 [224, 224, 3], and tells the CPU time for a picture. It compares three ways.
+The first form calls a function that does nothing, on one number a sample: one sample at a time, and in calls of up to 64. It
+tells how much CPU time the daemon and the processes take for a sample, beyond the same pipeline without the function. It also
+tells how long the reset of all random generators takes before a call. The second form takes <class>/<name>.jpg through
+RandomResizedCrop, a flip and ColorJitter of torchvision, as uint8 [224, 224, 3], and tells the CPU time for a picture. It
+compares three ways.
 
     jitter      The daemon decodes, crops and flips, and a function calls ColorJitter alone.
     augment     The daemon decodes, and a function calls all three.
@@ -33,6 +34,7 @@ import processes
 
 WORD = "SPDLD_BENCH_WORD"  # in the environment of the crew's processes
 SIDE = 224
+CALL_MAX = 64
 
 
 def crew_pids():
@@ -59,8 +61,8 @@ def measure(spec, epochs, threads=2):
     return took / (samples * epochs) * 1e6, wall / (samples * epochs) * 1e6
 
 
-def python(name, dtype, shape):
-    return {"op": "python", "call": f"user_functions:{name}", "gives": {"dtype": dtype, "shape": shape}}
+def python(name, dtype, shape, **more):
+    return {"op": "python", "call": f"user_functions:{name}", "gives": {"dtype": dtype, "shape": shape}, **more}
 
 
 def number_spec(folder, functions, samples, own):
@@ -140,14 +142,20 @@ def measure_nothing(options):
     with tempfile.TemporaryDirectory() as folder:
         numpy.save(Path(folder) / "x.npy", numpy.arange(options.samples, dtype=numpy.int64))
         own = {"python": {"processes": options.processes}}
-        beyond = []
+        ways = {"one at a time": {}, f"in calls of {CALL_MAX}": {"batch": CALL_MAX}}
+        beyond = {way: [] for way in ways}
         for number in range(options.rounds):
             plain = measure(number_spec(folder, [], options.samples, {}), options.epochs)
-            called = measure(number_spec(folder, [python("nothing", "int64", [])], options.samples, own), options.epochs)
-            beyond.append(called[0] - plain[0])
-            print(f"round {number + 1}: {plain[0]:.2f} us of CPU without the function, {called[0]:.2f} with it "
-                  f"({plain[1]:.2f} and {called[1]:.2f} us of time)", flush=True)
-    print(f"a function that does nothing: {statistics.median(beyond):.2f} us of CPU a sample")
+            print(f"round {number + 1}: without the function {plain[0]:.2f} us of CPU and {plain[1]:.2f} of time", end="")
+            for way, more in ways.items():
+                spec = number_spec(folder, [python("nothing", "int64", [], **more)], options.samples, own)
+                called = measure(spec, options.epochs)
+                beyond[way].append(called[0] - plain[0])
+                print(f"; {way} {called[0]:.2f} and {called[1]:.2f}", end="", flush=True)
+            print()
+    for way, cost in beyond.items():
+        print(f"a function that does nothing, {way}: {statistics.median(cost):.2f} us of CPU a sample "
+              f"({min(cost):.2f} to {max(cost):.2f})")
     print(f"a reset of random, numpy's state, a Generator and torch's generator: {reset_us():.2f} us")
 
 

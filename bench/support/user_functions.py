@@ -53,10 +53,10 @@ class Pictures:
 class SmallArrays:
     """Items without work."""
 
-    def __init__(self, count):
+    def __init__(self, count, side=8):
         import numpy
 
-        self.count, self.array = count, numpy.zeros((3, 8, 8), numpy.float32)
+        self.count, self.array = count, numpy.zeros((3, side, side), numpy.float32)
 
     def __len__(self):
         return self.count
