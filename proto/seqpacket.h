@@ -1,6 +1,6 @@
-// Messages and file descriptors over a Unix SOCK_SEQPACKET socket, and the memfds that carry texts too large for a
-// message. No thread of its own: the caller serialises calls on one socket per direction (sendmsg and recvmsg of one
-// message are atomic).
+// Messages and file descriptors over a Unix SOCK_SEQPACKET socket (or, where messages are single bytes, a stream), and
+// the memfds that carry texts too large for a message. No thread of its own: the caller serialises calls on one socket
+// per direction (sendmsg and recvmsg of one message are atomic).
 #pragma once
 
 #include <sys/types.h>

@@ -57,6 +57,15 @@ std::vector<size_t> bunches_of(size_t makings, std::span<const pipeline::Errand*
   return bunches;
 }
 
+// By errand, as bunches_of(): times of makings are told by their stage alone.
+std::vector<std::vector<OperationTime>> times_of_none(size_t makings,
+                                                      std::span<const pipeline::Errand* const> errands) {
+  std::vector<std::vector<OperationTime>> times(makings);
+  for (const pipeline::Errand* const errand : errands)
+    times.emplace_back(std::min<size_t>(errand->ops.size(), proto::crew::kOperationsTold));
+  return times;
+}
+
 constexpr uint64_t kCallNsAtFirst = 1'000'000;
 
 }  // namespace
@@ -75,7 +84,7 @@ Crew::Crew(Settings settings, Orders orders)
       passed_over_(bunches_.size()),
       ripe_(bunches_.size()),
       piece_bytes_(bunches_.size(), ScratchFile::kPieceBytesMin),
-      times_(bunches_.size()),
+      times_(times_of_none(settings_.makings.size(), settings_.errands)),
       call_ns_(bunches_.size(), kCallNsAtFirst),
       in_flight_(bunches_.size()) {
   watch(poll_.get(), wake_.get(), kWakes);

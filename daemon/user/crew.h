@@ -137,7 +137,7 @@ class Crew {
   void take_reply(Worker& worker, const proto::crew::Reply& reply, std::string text, uint64_t now_ns);
   void read_answer(Answer& answer);
   void settle(Answer& answer);
-  void note_times(const pipeline::Errand& errand, const proto::crew::Reply& reply);
+  void note_times(uint32_t errand, const proto::crew::Reply& reply);
   void queue(const Job& job, bool is_first);
   void add_new(uint32_t errand, Job job);
   void end_unwanted(const Job& job);
@@ -145,6 +145,7 @@ class Crew {
   Status take_result(const Call& call, const proto::crew::Reply& reply) const;
   Status take_record(Call& call, const proto::crew::Reply& reply, ScratchPiece& record);
   bool is_fixed(const Job& job) const;
+  uint64_t record_bytes_of(const Job& job) const;
   void look_after_time(uint64_t now_ns);
   void bury(Gone gone);
   void end_worker(Worker& worker, std::string why);

@@ -71,9 +71,14 @@ uint32_t Crew::number_of(const pipeline::Errand& errand) const {
   return static_cast<uint32_t>(settings_.makings.size()) + static_cast<uint32_t>(at - settings_.errands.begin());
 }
 
+// Of a making's record, as its job is laid out; 0: records differ.
+uint64_t Crew::record_bytes_of(const Job& job) const {
+  return (job.is_placed ? rest_bytes_ : record_bytes_)[number_of(*job.making)];
+}
+
 // The result has one size, so that there is all the room for it that there can be.
 bool Crew::is_fixed(const Job& job) const {
-  if (job.making != nullptr) return (job.is_placed ? rest_bytes_ : record_bytes_)[number_of(*job.making)] > 0;
+  if (job.making != nullptr) return record_bytes_of(job) > 0;
   return is_tensor(job.errand().gives) && job.errand().gives.is_fixed();
 }
 
@@ -130,9 +135,9 @@ uint64_t Crew::next_ripe_ns(uint64_t now_ns) const {
   return next_ns;
 }
 
-// The oldest jobs first. An errand of which nobody takes more now is passed over. Makings that wait for scratch memory
-// keep nobody else waiting, since others may give memory back. Workers are told at the end, of all their samples at
-// once.
+// The oldest jobs first. An errand is passed over where no worker can take more of its jobs now. Makings that wait for
+// scratch memory keep nobody else waiting, since others may give memory back. Workers are told at the end, of all their
+// samples at once.
 void Crew::hand_out() {
   ripe_ns_ = 0;
   if (!is_open_ || jobs_.size() == 0) return;
@@ -210,11 +215,10 @@ const LentSlot* Crew::slot_for(Worker& worker, const pipeline::Passage& passage)
 bool Crew::lay_out_record(Worker& worker, Call& call, crew::Task& task) {
   const pipeline::Making& making = *call.job.making;
   const pipeline::Passage& passage = *call.job.passage;
-  const uint32_t number = number_of(making);
   const LentSlot* const slot = call.job.may_be_placed ? slot_for(worker, passage) : nullptr;
   call.job.is_placed = slot != nullptr;
-  const uint64_t bytes = (call.job.is_placed ? rest_bytes_ : record_bytes_)[number];
-  call.piece_bytes = bytes > 0 ? bytes : piece_bytes_[number];
+  const uint64_t bytes = record_bytes_of(call.job);
+  call.piece_bytes = bytes > 0 ? bytes : piece_bytes_[number_of(making)];
   call.piece = take_for_record(call.piece_bytes);
   if (call.piece == nullptr) return false;
   task.room = scratch_.extent_of(call.piece, call.piece_bytes);
@@ -315,11 +319,12 @@ void Crew::read_answer(Answer& answer) {
 
 void Crew::settle(Answer& answer) {
   Job& job = answer.call.job;
-  note_times(job.errand(), answer.reply);
+  const uint32_t errand = number_of(job.errand());
+  note_times(errand, answer.reply);
   job.call_ns += answer.reply.call_ns;
   job.is_alone = answer.reply.kind == crew::ReplyKind::kAgain;
   if (job.is_alone) return queue(job, true);
-  uint64_t& call_ns = call_ns_[number_of(job.errand())];
+  uint64_t& call_ns = call_ns_[errand];
   call_ns = (7 * call_ns + answer.reply.call_ns) / 8;
   if (!deaths_at_.empty()) deaths_at_.erase({job.passage->sample, job.passage->pass, &job.errand()});
   job.done++;
@@ -330,9 +335,8 @@ void Crew::settle(Answer& answer) {
 }
 
 // The worker's word, within the time that the call can have taken.
-void Crew::note_times(const pipeline::Errand& errand, const crew::Reply& reply) {
-  std::vector<OperationTime>& times = times_[number_of(errand)];
-  times.resize(std::min<size_t>(errand.ops.size(), crew::kOperationsTold));
+void Crew::note_times(uint32_t errand, const crew::Reply& reply) {
+  std::vector<OperationTime>& times = times_[errand];
   for (size_t i = 0; i < times.size(); i++) {
     if (reply.operation_ns[i] == 0) continue;  // one before it has failed
     if (reply.kind != crew::ReplyKind::kAgain) times[i].samples++;
@@ -399,7 +403,7 @@ Status Crew::take_result(const Call& call, const crew::Reply& reply) const {
 
 // The piece becomes the record, which its worker may still write to.
 Status Crew::take_record(Call& call, const crew::Reply& reply, ScratchPiece& record) {
-  const uint64_t wanted = (call.job.is_placed ? rest_bytes_ : record_bytes_)[number_of(*call.job.making)];
+  const uint64_t wanted = record_bytes_of(call.job);
   if (reply.bytes > call.piece_bytes || (wanted > 0 && reply.bytes != wanted) || reply.shape.dimensions != 0)
     return Error{Trouble::kContent, name_of(*call.job.making) + ": its result has another size"};
   record = ScratchPiece(scratch_, std::exchange(call.piece, nullptr), call.piece_bytes, reply.bytes);

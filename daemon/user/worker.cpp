@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "daemon/user/shared_file.h"
+#include "proto/seqpacket.h"
 #include "proto/text.h"
 
 namespace spdld::user {
@@ -18,20 +19,8 @@ namespace crew = proto::crew;
 
 // With a ring of the bell. False: the bell has no room for it now, or the system none.
 bool send_descriptor(int bell, int fd) {
-  char ring = 1;
-  iovec data{&ring, sizeof ring};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof fd)> control{};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
-  cmsghdr* const header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof fd);
-  std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
-  return sendmsg(bell, &message, MSG_DONTWAIT | MSG_NOSIGNAL) > 0;
+  constexpr uint8_t kRing = 1;
+  return proto::send_message(bell, {&kRing, 1}, {&fd, 1}) == proto::IoStatus::kOk;
 }
 
 std::pair<UniqueFd, UniqueFd> make_bell() {

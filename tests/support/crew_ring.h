@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "proto/crew/ring.h"
+#include "proto/seqpacket.h"
 #include "proto/unique_fd.h"
 
 namespace spdld::test {
@@ -82,16 +83,9 @@ class CrewRing {
   }
   // A descriptor, with a ring of the bell.
   void send(int fd) {
-    char ring = 1;
-    iovec data{&ring, sizeof ring};
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof fd)> control{};
-    msghdr message{};
-    message.msg_iov = &data, message.msg_iovlen = 1;
-    message.msg_control = control.data(), message.msg_controllen = control.size();
-    cmsghdr* const header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET, header->cmsg_type = SCM_RIGHTS, header->cmsg_len = CMSG_LEN(sizeof fd);
-    std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
-    if (::sendmsg(bell_.first.get(), &message, MSG_NOSIGNAL) != 1) throw std::runtime_error("sendmsg");
+    constexpr uint8_t kRing = 1;
+    if (proto::send_message(bell_.first.get(), {&kRing, 1}, {&fd, 1}) != proto::IoStatus::kOk)
+      throw std::runtime_error("sendmsg");
   }
   void announce_slot(uint32_t slot, uint64_t bytes) {
     proto::crew::Task task{};

@@ -121,7 +121,7 @@ TEST_CASE("a batch is shorter by its dropped samples, and the others keep their 
   CHECK(rig.pipeline->errors().entries().size() == absent);
 }
 
-TEST_CASE("batches of which nothing is kept are empty, and come in their places") {
+TEST_CASE("batches whose samples are all dropped are empty, and come in their places") {
   Rig rig(sifted([](uint64_t) { return What::kDropped; }, OnDrop::kShorter));
   for (const Received& got : take_all(rig, 5)) {
     CHECK(got.ids.empty());

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <iterator>
 #include <string>
 
 #include "utf8/utf8.h"
@@ -25,7 +26,6 @@ using proto::crew::Reply;
 using proto::crew::Ring;
 
 constexpr uint64_t kExtentAlignment = 64;
-constexpr size_t kCameMax = 16;  // descriptors of one message
 constexpr uint64_t kShortCallNs = 20'000, kUntoldNsMax = 50'000;
 
 uint64_t monotonic_ns() {
@@ -81,7 +81,7 @@ Wake WorkerSeat::wait() {
 }
 
 void WorkerSeat::hear() {
-  hear_bell(MSG_DONTWAIT);
+  hear_bell();
   reader_->end_sleep();
 }
 
@@ -91,31 +91,15 @@ bool WorkerSeat::await_ring() {
 }
 
 // Takes rings of the bell, and the descriptor that came with them. False: there was nothing to take.
-bool WorkerSeat::hear_bell(int flags) {
-  std::array<char, 64> rings;
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(kCameMax * sizeof(int))> control;
-  iovec data{rings.data(), rings.size()};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
-  const ssize_t heard = ::recvmsg(bell_.get(), &message, flags | MSG_CMSG_CLOEXEC);
-  if (heard == 0) is_over_ = true;
-  if (heard <= 0) return false;
-  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header)) {
-    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
-    for (size_t at = 0; CMSG_LEN(at) < header->cmsg_len; at += sizeof(int)) {
-      int fd = -1;
-      std::memcpy(&fd, CMSG_DATA(header) + at, sizeof fd);
-      came_.emplace_back(fd);
-    }
-  }
-  return true;
+bool WorkerSeat::hear_bell() {
+  const proto::IoStatus status = proto::receive_message(bell_.get(), heard_);
+  if (status == proto::IoStatus::kClosed) is_over_ = true;
+  std::ranges::move(heard_.fds, std::back_inserter(came_));
+  return status == proto::IoStatus::kOk;
 }
 
 const char* WorkerSeat::take_slot(const proto::crew::Task& task) {
-  while (came_.empty() && hear_bell(MSG_DONTWAIT)) {
+  while (came_.empty() && hear_bell()) {
   }
   if (came_.empty()) return "it announces a slot, and sends no descriptor of it";
   const UniqueFd fd = std::move(came_.front());

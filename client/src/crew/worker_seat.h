@@ -13,6 +13,7 @@
 #include "client/src/calls/deadline.h"
 #include "client/src/calls/outcome.h"
 #include "proto/crew/ring.h"
+#include "proto/seqpacket.h"
 #include "proto/unique_fd.h"
 
 namespace spdld::client {
@@ -75,7 +76,7 @@ class WorkerSeat {
 
  private:
   void tell();
-  bool hear_bell(int flags);
+  bool hear_bell();
 
   struct Slot {
     uint8_t* start = nullptr;  // null: it could not be mapped
@@ -83,6 +84,7 @@ class WorkerSeat {
   };
 
   UniqueFd bell_;
+  proto::Received heard_;      // over the bell
   std::deque<UniqueFd> came_;  // over the bell, for slots that tasks will announce
   std::map<uint32_t, Slot> slots_;
   bool is_over_ = false;

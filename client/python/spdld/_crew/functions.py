@@ -13,9 +13,10 @@ from typing import Any
 
 from spdld._crew import Crew
 from spdld._crew.calls import OPERATION, SOURCE, attribute_of, checked, imported, no_module, split
+from spdld._crew.connection import Connection
 from spdld._crew.datasets import DataSet, learned_gives
 from spdld._crew.digests import code_of, code_of_file
-from spdld._crew.learning import Connection, lacks_gives, learn_gives
+from spdld._crew.learning import lacks_gives, learn_gives
 from spdld._crew.pickles import import_path, pickled_function
 from spdld._crew.plugins import resolved
 from spdld._errors import InvalidError

@@ -10,32 +10,21 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from spdld import _spdld
 from spdld._crew import Crew
+from spdld._crew.chains import NEEDS_NO_MODULE, is_python, operations_in, outputs_in
+from spdld._crew.connection import Connection
 from spdld._crew.drop import DROP
 from spdld._crew.items import Leaf, structure_of
 from spdld._crew.results import kind_of, text_of
 from spdld._errors import Error, FailedError, InvalidError
-from spdld._frameworks import framework_of
-from spdld._progress import display_for
 from spdld._spec import Pipeline, spec_text
 
 _SAMPLES = 4
 _TEXT_BYTES = 4096  # of what is told of one result
-_FAULT_MAX = 600  # characters, of which JSON may make six bytes each
+_FAULT_MAX = 600  # characters of a sentence: JSON writes up to six bytes for one
 _CALL_LIMIT_S = 600.0
 _INSTEAD = 'write gives = "bytes" or such as gives = "uint8 [224, 224, 3]" into the operation'
-_NO_CODE = "0" * 32  # the digest of a function that comes with the crew
 _counter = itertools.count(1)
-
-
-class Connection(NamedTuple):
-    """The arguments of spdld.attach that say how to reach the daemon."""
-
-    socket: str | None
-    private: bool
-    timeout: float | None
-    progress: bool | None
 
 
 class _Place(NamedTuple):
@@ -68,7 +57,7 @@ def learn_gives(spec: Mapping[str, Any], folder: str | None, ways: Mapping[str, 
         pipeline = Pipeline(spec=spec_text(_pipeline(spec, calls)), folder=folder)
         told = _told(pipeline, crew_of({**ways, **asked}), connection, places)
         for place, results in zip(places, told, strict=True):
-            _operations(_outputs(spec)[place.output])[place.place]["gives"] = _common(place, results)
+            operations_in(outputs_in(spec)[place.output])[place.place]["gives"] = _common(place, results)
 
 
 def described(function: Callable[..., Any], call: str) -> Callable[..., Any]:
@@ -97,24 +86,14 @@ def described(function: Callable[..., Any], call: str) -> Callable[..., Any]:
 
 
 def _places_in(spec: Mapping[str, Any]) -> list[_Place]:
-    return [place for number, output in enumerate(_outputs(spec)) for place in itertools.islice(_lacking(number, output), 1)]
+    return [place for number, output in enumerate(outputs_in(spec)) for place in itertools.islice(_lacking(number, output), 1)]
 
 
 def _lacking(number: int, output: Mapping[str, Any]) -> Iterator[_Place]:
-    for place, operation in enumerate(_operations(output)):
-        if operation.get("op") == "python" and "gives" not in operation and isinstance(operation.get("call"), str):
+    for place, operation in enumerate(operations_in(output)):
+        if is_python(operation) and "gives" not in operation and isinstance(operation.get("call"), str):
             batch = operation.get("batch")
             yield _Place(number, str(output.get("name")), place, operation["call"], batch if isinstance(batch, int) else 0)
-
-
-def _outputs(spec: Mapping[str, Any]) -> list[Any]:
-    outputs = spec.get("output")
-    return [output for output in outputs if isinstance(output, dict)] if isinstance(outputs, list) else []
-
-
-def _operations(output: Mapping[str, Any]) -> list[Any]:
-    ops = output.get("ops")
-    return [op for op in ops if isinstance(op, dict)] if isinstance(ops, list) else []
 
 
 def _pipeline(spec: Mapping[str, Any], calls: Mapping[str, _Place]) -> dict[str, Any]:
@@ -125,9 +104,9 @@ def _pipeline(spec: Mapping[str, Any], calls: Mapping[str, _Place]) -> dict[str,
     order = {key: value for key, value in own_order.items() if key in ("include", "exclude", "part", "first")}
     outputs = []
     for call, place in calls.items():
-        output = _outputs(spec)[place.output]
-        *before, last = _operations(output)[:place.place + 1]
-        told = [{"op": "python", "call": call, "code": last.get("code") or _NO_CODE, "gives": "bytes"}, {"op": "bytes"}]
+        output = outputs_in(spec)[place.output]
+        *before, last = operations_in(output)[:place.place + 1]
+        told = [{"op": "python", "call": call, "code": last.get("code") or NEEDS_NO_MODULE, "gives": "bytes"}, {"op": "bytes"}]
         outputs.append({**{key: value for key, value in output.items() if key in ("name", "from", "view")},
                         "ops": [*before, *told], "ragged": True, "length_max": _TEXT_BYTES})
     return {**kept, "name": f"learn-{os.getpid()}-{next(_counter)}", "on_bad": "substitute", "cache": "off", "output": outputs,
@@ -138,15 +117,8 @@ def _pipeline(spec: Mapping[str, Any], calls: Mapping[str, _Place]) -> dict[str,
 
 def _told(pipeline: Pipeline, crew: Crew, connection: Connection, places: Sequence[_Place]) -> list[list[Any]]:
     """By output: what is told of each result."""
-    arrays = framework_of("numpy")
     try:
-        loader = _spdld.attach(
-            pipeline=None, spec=pipeline.spec, spec_folder=pipeline.folder, rank=0, world_size=1, local_rank=0,
-            group=json.loads(str(pipeline.spec))["name"], socket=connection.socket, epoch=0, step=0, fingerprint=None, state=None,
-            held_max=1, timeout=connection.timeout, reconnect=0.0, held_wait=None, reader=0, readers=1,
-            private=connection.private, device="cpu", transport=None, experimental_ready_early=False, join="alone", batch_size=0,
-            replay=0, looks=True, crew=crew.command, crew_input=crew.input, framework=arrays.name, converter=arrays.converter,
-            progress=display_for(connection.progress, None, None), origin=None)
+        loader = connection.look(pipeline, crew, json.loads(str(pipeline.spec))["name"])
     except InvalidError as error:
         raise InvalidError(_with_places(str(error), places)) from None
     try:

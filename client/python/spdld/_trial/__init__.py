@@ -6,15 +6,16 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from spdld import _spdld
+from spdld._crew import Crew
+from spdld._crew.chains import is_python
+from spdld._crew.connection import Connection
 from spdld._crew.functions import with_functions
-from spdld._crew.learning import Connection, lacks_gives
+from spdld._crew.learning import lacks_gives
 from spdld._errors import Error, FailedError, InvalidError, TimeoutError, TrialError
-from spdld._frameworks import framework_of
 from spdld._ledger import names_of
-from spdld._progress import display_for
 from spdld._spec import Pipeline
 from spdld._trial.crew import OwnCrew, functions_of, kept_randomness
-from spdld._trial.pipeline import TrialPipeline, is_python, refuse_other, spec_of
+from spdld._trial.pipeline import TrialPipeline, spec_of
 from spdld._trial.steps import Seen, Trial, steps_of
 
 _TURN_S = 0.1  # after which the thread that waits for the batch looks whether it is still wanted
@@ -26,10 +27,13 @@ def run(given: Pipeline, sample: int | str, ops: Mapping[str, Callable[..., Any]
     if isinstance(sample, bool) or not isinstance(sample, str):
         sample = _number_of(sample)
 
+    connection = Connection(socket, private, timeout, progress)
+
     def once(trial: TrialPipeline) -> _Run:
         crew = OwnCrew(trial, functions)
+        folder = given.folder if given.text is None else trial.folder_of(given.text)
         try:
-            loader = _attach(trial, given, crew, socket=socket, private=private, timeout=timeout, progress=progress)
+            loader = connection.look(Pipeline(spec=trial.text(), folder=folder), Crew(crew.command()), trial.name, trial.epoch)
         except BaseException:
             crew.close()
             raise
@@ -38,10 +42,9 @@ def run(given: Pipeline, sample: int | str, ops: Mapping[str, Callable[..., Any]
         return ended
 
     spec = spec_of(given)
-    refuse_other(spec)
-    if lacks_gives(spec):
-        spec = spec_of(with_functions(given, ops, Connection(socket, private, timeout, progress))[0])
     trial = TrialPipeline(spec, sample, epoch)
+    if lacks_gives(spec):
+        trial = TrialPipeline(spec_of(with_functions(given, ops, connection)[0]), sample, epoch)
     functions = functions_of(trial, ops)
     while True:  # with fewer of the outputs that show steps, where the daemon takes some of them not
         try:
@@ -74,19 +77,6 @@ def _locate(trial: TrialPipeline, ended: "_Run", once: Callable[[TrialPipeline],
                 ended.blame(output, min(good, place - 1), place - 1, part.reason)
                 break
             good = place
-
-
-def _attach(trial: TrialPipeline, given: Pipeline, crew: OwnCrew, *, socket: str | None, private: bool, timeout: float | None,
-            progress: bool | None) -> "_spdld.Loader":
-    arrays = framework_of("numpy")
-    folder = given.folder if given.text is None else trial.folder_of(given.text)
-    return _spdld.attach(
-        pipeline=None, spec=trial.text(), spec_folder=folder, rank=0, world_size=1, local_rank=0, group=trial.name,
-        socket=socket, epoch=trial.epoch, step=0, fingerprint=None, state=None, held_max=1, timeout=timeout,
-        reconnect=0.0, held_wait=None, reader=0, readers=1, private=private, device="cpu", transport=None,
-        experimental_ready_early=False, join="alone", batch_size=0, replay=0, looks=True, crew=crew.command(), crew_input=b"",
-        framework=arrays.name, converter=arrays.converter, progress=display_for(progress, None, None),
-        origin=None)
 
 
 def of_loader(origin: Any, loader: Any, sample: int | str, epoch: int | None) -> Trial:

@@ -22,11 +22,12 @@ from typing import Any, NamedTuple
 from spdld import _spdld
 from spdld._crew import worker as workers
 from spdld._crew.calls import OPERATION, checked, imported, split
+from spdld._crew.chains import is_python
 from spdld._crew.randomness import keyed
 from spdld._crew.results import Unfit, text_of
 from spdld._crew.single import of_one, plain
 from spdld._errors import Error, FailedError, InvalidError
-from spdld._trial.pipeline import CALL_LIMIT_S, LOOK, Look, TrialPipeline, is_python
+from spdld._trial.pipeline import CALL_LIMIT_S, LOOK, Look, TrialPipeline
 from spdld._trial.steps import Seen
 
 # It waits for nobody: where the trial is over already, nobody reads.

@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from spdld._crew.chains import NEEDS_NO_MODULE, is_python, operations_in, outputs_in
 from spdld._errors import Error, InvalidError
 from spdld._spec import Pipeline, cannot_open, plain, spec_text, toml_reader
 
 CALL_LIMIT_S = 3600.0  # the most that a pipeline may say
 _OUTPUTS_MAX = 64
-_NEEDS_NO_MODULE = "0" * 32  # stands for the digest of a function that the caller brings along
 LOOK = "spdld_trial:look"  # the call of the function that shows a step
 _counter = itertools.count(1)
 
@@ -47,7 +47,8 @@ class TrialPipeline:
     """Raises InvalidError where a sample of the pipeline can't be tried by itself."""
 
     def __init__(self, spec: Mapping[str, Any], sample: int | str, epoch: int) -> None:
-        refuse_other(spec)
+        if (refusal := _refusal(spec)) is not None:
+            raise InvalidError(refusal)
         self.sample, self.epoch = sample, epoch
         self.notes = _notes(spec)
         self.name = _fresh_name()
@@ -177,37 +178,17 @@ class TrialPipeline:
         return kept
 
 
-def operations_in(output: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    ops = output.get("ops", [])
-    return [op for op in ops if isinstance(op, Mapping)] if isinstance(ops, list) else []
-
-
-def outputs_in(spec: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    outputs = spec.get("output", [])
-    return [output for output in outputs if isinstance(output, Mapping)] if isinstance(outputs, list) else []
-
-
-def is_python(op: Mapping[str, Any]) -> bool:
-    return op.get("op") == "python"
-
-
 def _coded(output: Mapping[str, Any]) -> dict[str, Any]:
     """The output, with digests where its operations call functions that have no module's name."""
     if "ops" not in output:
         return dict(output)
-    ops = [{**op, "code": _NEEDS_NO_MODULE} if is_python(op) and ":" not in str(op.get("call")) else op
+    ops = [{**op, "code": NEEDS_NO_MODULE} if is_python(op) and ":" not in str(op.get("call")) else op
            for op in operations_in(output)]
     return {**output, "ops": ops}
 
 
 def _fresh_name() -> str:
     return f"try-{os.getpid()}-{next(_counter)}"
-
-
-def refuse_other(spec: Mapping[str, Any]) -> None:
-    """Raises a sentence for a pipeline whose samples can't be tried."""
-    if (refusal := _refusal(spec)) is not None:
-        raise InvalidError(refusal)
 
 
 def _refusal(spec: Mapping[str, Any]) -> str | None:
